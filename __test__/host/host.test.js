@@ -245,7 +245,7 @@ const DAMAGED = {
   'a truncated page': [(page) => truncateSync(page, 100), /is 100 bytes long and should be 4096/],
   'a page of another format': [
     (page) => overwritten(page, 8, 3),
-    /is a page of format 3, and this version of snowdrift uses format 2: use one version/,
+    /is a page of format 4, and this version of snowdrift uses format 3: use one version/,
     'ERR_SNOWFLAKE_IN_USE',
   ],
   'a page that others may write to': [

@@ -284,7 +284,7 @@ impl LeaseDriver {
                 datacenterId: self.datacenter,
                 workerId: page.header().node.worker_id(),
             ),
-            owner: digits(leasing.owner),
+            owner: Token(leasing.owner).to_string(),
             floor: self.end_of(floor),
             ceiling: end_of(&self.layout, ceiling.max(floor)),
             expires: or_null(leasing.expires_ms),

@@ -6,10 +6,9 @@
 //! | 256..640 | the [`Cells`] | each reservation |
 //! | 640..1152 | the [`Notes`]: the words of the authority, of jumps and of the page before | see there |
 //! | 1152..2688 | the [table of processes](super::processes), for people | processes that open or close the page |
-//! | 2688..3712 | the announced [tokens](super::tokens), each with its predecessor | the process with the place |
-//! | 3712..4096 | zeros | |
+//! | 2688..4096 | zeros | |
 //!
-//! Format 2 of header and cells never changes, since versions of snowdrift share a page during an upgrade.
+//! Format 3 of header and cells never changes, since versions of snowdrift share a page during an upgrade.
 
 use std::mem::offset_of;
 use std::sync::atomic::{
@@ -34,8 +33,7 @@ pub struct Contents {
     pub cells: Cells,
     pub notes: Notes,
     pub processes: [ProcessEntry; ENTRIES],
-    pub announced: [Announced; PLACES],
-    _rest: [AtomicU64; 48],
+    _rest: [AtomicU64; 176],
 }
 
 const _: () = assert!(
@@ -43,8 +41,7 @@ const _: () = assert!(
         && offset_of!(Contents, cells) == 256
         && offset_of!(Contents, notes) == 640
         && offset_of!(Contents, processes) == 1152
-        && offset_of!(Contents, announced) == 2688
-        && offset_of!(Contents, _rest) == 3712
+        && offset_of!(Contents, _rest) == 2688
 );
 
 impl Contents {
@@ -96,10 +93,9 @@ pub struct Notes {
     /// process that sees the jump.
     landings: [AtomicU64; MAX_COUNTERS],
     /// Leased pages: the namespace's ID in the store. Written by the creator.
-    namespace: [AtomicU64; 2],
+    namespace: AtomicU64,
     /// The highest tick before any such jump, plus one. Written by the process that sees the jump.
     jumped_from: AtomicU64,
-    _unused: AtomicU64,
     /// Leased pages: the reason of the page's end, a [`Loss`]; 0 before. Written by the process that ends it.
     loss: AtomicU64,
     /// Leased pages: the time of the last renewal, in ms of the host's monotonic clock, and the number of renewals.
@@ -118,32 +114,14 @@ pub struct Notes {
     /// The last tick that the node's pages may issue, as its distance below `Tick::MAX`. Written by the process that
     /// begins the page.
     last_below: AtomicI64,
-    /// Leased pages: the token of the newest record of the slot that any process has seen; 0 for none.
-    pub known: AtomicU64,
-    /// Leased pages: the server's run, as the server described it to the renewing process.
-    pub run: AtomicU64,
-    /// Leased pages: 1 after a process asked the others for a renewal.
-    pub asked: AtomicU64,
+    /// Leased pages: the lease word, known and pending token in 32 bits each.
+    pub(super) lease_word: AtomicU64,
     /// The generation of the record on disk that covers all IDs of the page or, until it begins, of the previous page;
     /// 0 if none does. Written by the process that closes or begins the page.
     recorded: AtomicU64,
-    /// Leased pages: the lease word, known and pending token in 32 bits each. Format 3 has it in the place of `known` and of the
-    /// announced tokens.
-    pub(super) lease_word: AtomicU64,
-    /// Reserved for an authority's state.
-    _state: [AtomicU64; 26],
+    /// Zeros.
+    _rest: [AtomicU64; 31],
 }
-
-/// A process's announcement of its next write's token; zeros for none.
-#[repr(C)]
-pub struct Announced {
-    pub token: AtomicU64,
-    /// The token of the record that the write replaces.
-    pub before: AtomicU64,
-}
-
-/// The number of processes that can announce tokens.
-pub const PLACES: usize = 64;
 
 /// The reason of a leased page's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -164,9 +142,9 @@ pub enum Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseStatus {
     /// The random ID of the namespace. Each store has another one.
-    pub namespace: u128,
+    pub namespace: u64,
     /// The random ID of the holder in the store.
-    pub owner: u128,
+    pub owner: u64,
     /// The reason of the page's end, if it has ended.
     pub loss: Option<Loss>,
     /// Time of the last renewal, in ms of the host's monotonic clock.
@@ -265,12 +243,12 @@ impl Notes {
     }
 
     /// The state of the lease.
-    pub(super) fn lease_status(&self, owner: u128) -> LeaseStatus {
+    pub(super) fn lease_status(&self, owner: u64) -> LeaseStatus {
         let losses = [Loss::Taken, Loss::Missing, Loss::Reverted, Loss::Released, Loss::Restored];
         let loss = self.loss.load(Acquire);
         let (renewer, since_ms) = self.renewer();
         LeaseStatus {
-            namespace: id(&self.namespace),
+            namespace: self.namespace.load(Acquire),
             owner,
             loss: losses.into_iter().find(|one| *one as u64 == loss),
             renewed_ms: self.renewed_ms.load(Acquire),
@@ -283,8 +261,8 @@ impl Notes {
     }
 
     /// The ID of a leased page's namespace.
-    pub fn set_namespace(&self, namespace: u128) {
-        set_id(&self.namespace, namespace);
+    pub fn set_namespace(&self, namespace: u64) {
+        self.namespace.store(namespace, Release);
     }
 
     /// Whether the application reported a restore of the machine.

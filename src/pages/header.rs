@@ -2,7 +2,7 @@
 //!
 //! | bytes | content |
 //! |---|---|
-//! | 0..8 | `SNOWDRF2` |
+//! | 0..8 | `SNOWDRFT` |
 //! | 8..12, 12..16 | the format, 2; the byte order mark, in the machine's byte order |
 //! | 16..56 | the node: [`Node::to_bytes`] |
 //! | 56..64 | of the [`Terms`]: `max_ahead`, in ticks |
@@ -21,8 +21,8 @@ use crate::files::cursor::Cursor;
 use crate::files::system::boot_id;
 
 pub(super) const HEADER_BYTES: usize = 256;
-pub(super) const MAGIC: [u8; 8] = *b"SNOWDRF2";
-const FORMAT: u32 = 2;
+pub(super) const MAGIC: [u8; 8] = *b"SNOWDRFT";
+const FORMAT: u32 = 3;
 const BYTE_ORDER: u32 = 0x0102_0304;
 const CRC_AT: usize = 252;
 
@@ -92,7 +92,7 @@ pub enum Authority {
     /// A lease from a store. The page is of one slot: once ended, it never begins again.
     Lease {
         /// The random ID of the holder in the store.
-        owner: u128,
+        owner: u64,
     },
 }
 
@@ -101,7 +101,7 @@ impl Authority {
         match self {
             Authority::Free => (0, 0),
             Authority::Record { id, is_leased } => (1 + u64::from(is_leased), id),
-            Authority::Lease { owner } => (3, owner),
+            Authority::Lease { owner } => (3, u128::from(owner)),
         }
     }
 
@@ -109,7 +109,7 @@ impl Authority {
         Some(match code {
             (0, 0) => Authority::Free,
             (kind @ 1..=2, id) => Authority::Record { id, is_leased: kind == 2 },
-            (3, owner) => Authority::Lease { owner },
+            (3, owner) => Authority::Lease { owner: owner.try_into().ok()? },
             _ => return None,
         })
     }

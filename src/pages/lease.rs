@@ -14,7 +14,7 @@ use std::fs::File;
 use std::thread;
 use std::time::Duration;
 
-use super::contents::{LeaseStatus, Loss};
+use super::contents::Loss;
 use super::directory::Directory;
 use super::header::{Authority, Header, Terms, name_prefix};
 use super::life::{CHANGE_PAUSE, Earlier, TRIES};
@@ -40,7 +40,7 @@ const LOCK: &str = "leases.lock";
 
 impl Page {
     /// A page in the process's own memory, for a slot that this process is about to take for itself.
-    pub fn pending_in_process(node: Node, max_ahead: Tick, namespace: u128, owner: u128) -> Page {
+    pub fn pending_in_process(node: Node, max_ahead: Tick, namespace: u64, owner: u64) -> Page {
         let page =
             Page::in_process(node, Terms { max_ahead, authority: Authority::Lease { owner } });
         page.cells().prepare(node.layout());
@@ -153,62 +153,12 @@ impl Directory {
         &self,
         node: &Node,
         max_ahead: Tick,
-        namespace: u128,
-        owner: u128,
+        namespace: u64,
+        owner: u64,
     ) -> Result<Page, Failure> {
         let page = self.obtain(node, Terms { max_ahead, authority: Authority::Lease { owner } })?;
         page.notes().set_namespace(namespace);
         Ok(page)
-    }
-
-    /// Joins a page of the host in this namespace whose owner and worker ID are wanted; `None` if there is none.
-    /// Prefers pages in use.
-    pub fn join_lease(
-        &self,
-        layout: &Layout,
-        datacenter_id: u64,
-        namespace: u128,
-        max_ahead: Tick,
-        is_wanted: impl Fn(u128, u64) -> bool,
-    ) -> Result<Option<Page>, Failure> {
-        let Some(prefix) = name_prefix(layout, datacenter_id) else { return Ok(None) };
-        let mut found = Vec::new();
-        for (_, page) in self.mapped(&prefix)? {
-            let page = match page {
-                // A damaged file is of no slot.
-                Err(Failure { class: Class::Page, .. }) => continue,
-                page => page?,
-            };
-            let Some(LeaseStatus { namespace: of, owner, .. }) = page.lease_status() else {
-                continue;
-            };
-            if page.has_ended() && page.try_lock_exclusive().unwrap_or(false) {
-                page.remove_passed(|| page.now());
-            }
-            // A pending page is for another slot.
-            if (of == namespace && is_wanted(owner, page.header().node.worker_id()))
-                && !page.sequence().is_closed()
-                && page.is_original()
-                && !page.header().boot_id.is_other(&self.boot_id)
-            {
-                found.push((page.is_used()?, page));
-            }
-        }
-        found.sort_by_key(|(is_used, page)| (!is_used, page.header().node.worker_id()));
-        for (is_used, mut page) in found {
-            let ours = Terms { max_ahead, ..page.header().terms };
-            let is_ours = page.header().terms == ours;
-            if is_used && !is_ours {
-                return Err(page.refusal(&ours));
-            }
-            // An unused page may be of an earlier boot. Then it may lack the IDs issued after the last write to the
-            // disk.
-            let is_known = is_used || !(page.may_be_old || self.boot_id.is_unknown());
-            if is_ours && is_known && page.start_using()? {
-                return Ok(Some(page));
-            }
-        }
-        Ok(None)
     }
 
     /// This boot's pages of slots leased from stores that have not ended, the lowest worker ID first. Nobody's use of them

@@ -11,7 +11,6 @@
 //! | `directory` | the directory of pages: location, owner, content; warnings of other users with the same node |
 //! | `sweep` | removes unused pages if there are many |
 //! | `life` | obtains, begins and replaces a node's page |
-//! | `tokens` | the tokens of a leased page: the known one, and the announced ones |
 //! | `word` | the lease word of a leased page, for `register_lease` |
 //! | `lease` | pages of slots leased from a store or a directory: joining, removal, and a lock for the search |
 //!
@@ -48,7 +47,6 @@ mod own;
 mod page;
 mod processes;
 mod sweep;
-mod tokens;
 mod word;
 
 pub use contents::{LeaseStatus, Loss, Notes};
@@ -58,4 +56,3 @@ pub use lease::LeasesLock;
 pub use life::Earlier;
 pub use page::{Page, PageMemory, Snapshot};
 pub use processes::Process;
-pub use tokens::Announcer;

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{
-    AtomicBool, AtomicI64, AtomicU64,
+    AtomicBool, AtomicI64,
     Ordering::{Acquire, Release},
 };
 
@@ -49,8 +49,6 @@ pub struct Page {
     pub may_be_old: bool,
     /// Whether its cells cover what all earlier pages of the node issued.
     pub(super) knows_earlier: bool,
-    /// The places for tokens that this process's users have: a bit for each.
-    pub(super) places: AtomicU64,
 }
 
 /// The memory of a page.
@@ -158,9 +156,8 @@ impl Page {
         let sequence = Sequence::new(memory, header.node.layout());
         let may_be_old = place.is_some() && header.boot_id.is_unknown();
         let checked_ms = AtomicI64::new(i64::MIN);
-        let places = AtomicU64::default();
         let (is_entered, knows_earlier) = (false, false);
-        Page { sequence, header, checked_ms, place, is_entered, may_be_old, knows_earlier, places }
+        Page { sequence, header, checked_ms, place, is_entered, may_be_old, knows_earlier }
     }
 
     /// The sequencer of its cells.

@@ -172,7 +172,7 @@ impl HostPages {
         let conflict = |failure: Failure| Failure::new(Class::Conflict, failure.fault);
         tenancy.find(request, directory.is_some(), None).map_err(conflict)?;
         entry.note_lost(&tenancy);
-        let (namespace, owner) = (u128::from(tenure.namespace.0), u128::from(tenure.owner.0));
+        let (namespace, owner) = (tenure.namespace.0, tenure.owner.0);
         let max_ahead = request.max_ahead();
         let (page, held) = match directory {
             Some(directory) => (directory.pending(&node, max_ahead, namespace, owner)?, Held::Page),

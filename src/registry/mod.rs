@@ -16,7 +16,6 @@
 
 mod entry;
 mod host;
-mod leases;
 mod open;
 mod request;
 mod share;
@@ -24,7 +23,6 @@ mod slots;
 
 pub use entry::release_all;
 pub use host::{HostPage, HostPages, fresh};
-pub use leases::{LeasedPage, Leases};
 pub use request::{By, Recording, Request, Scope};
 pub use share::Share;
 

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use super::entry::{Entry, Held, Tenancy, Use};
+use super::entry::{Entry, Held, Tenancy};
 use super::request::{By, Request, Scope};
 use super::share::Share;
 use super::slots::Slots;
 use crate::core::fault::{Failure, fault};
 use crate::generator::Generator;
-use crate::pages::{Directory, Page};
+use crate::pages::Directory;
 
 impl Request {
     /// Opens the generator, or shares it with the process's other users. Returns None where the host has no place for a page
@@ -47,50 +47,6 @@ impl Request {
         };
         Ok(Some(entry.begin(&mut tenancy, self, (generator, Held::Free))))
     }
-
-    /// Joins the host's slot of a namespace, of a wanted worker ID. Returns None where the host has no slot that this process can
-    /// use.
-    pub(super) fn join(
-        &self,
-        directory: &Directory,
-        namespace: u128,
-        is_wanted: impl Fn(u64) -> bool,
-        is_usable: impl Fn(&Share) -> bool,
-    ) -> Result<Option<Share>, Failure> {
-        let Request { layout, datacenter_id, .. } = self;
-        let max_ahead = self.max_ahead();
-        let mut skipped = Vec::new();
-        loop {
-            let is_next = |owner, worker| is_wanted(worker) && !skipped.contains(&owner);
-            let page =
-                directory.join_lease(layout, *datacenter_id, namespace, max_ahead, is_next)?;
-            let Some(page) = page else { return Ok(None) };
-            let owner = page.lease_status().map(|leasing| leasing.owner);
-            let entry = Entry::of(page.header().node);
-            let mut tenancy = entry.tenancy.lock();
-            let is_open = |one: &Use| one.generator.page().id() == page.id();
-            let found = match tenancy.uses.iter().position(is_open) {
-                Some(at) => Ok(Some(&mut tenancy.uses[at])),
-                None => tenancy.find(self, true, None),
-            };
-            let share = match found {
-                Ok(Some(one)) => Some(entry.share(one, self)),
-                Ok(None) => Some(entry.begin(&mut tenancy, self, leased(page, self))),
-                // This process has the node open in another way.
-                Err(_) => None,
-            };
-            drop(tenancy);
-            if let Some(share) = share.filter(&is_usable) {
-                return Ok(Some(share));
-            }
-            skipped.extend(owner);
-        }
-    }
-}
-
-/// A generator on a page of a slot that the host has leased.
-fn leased(page: Page, request: &Request) -> (Arc<Generator>, Held) {
-    (Arc::new(Generator::leased(page, request.clock())), Held::Page)
 }
 
 impl Tenancy {

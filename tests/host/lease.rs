@@ -13,14 +13,14 @@ use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::{NEVER, Stall, Window};
 use snowdrift::generator::Generator;
-use snowdrift::pages::{Announcer, BootId, Directory, Loss, Page};
+use snowdrift::pages::{BootId, Directory, Loss, Page};
 
 use super::{TestClock, directory, draw, duplicates, ids, memory, node, open};
 use crate::amount::storm;
 
 const START: i64 = 1_700_000_000_000;
-const A: u128 = 0xa;
-const B: u128 = 0xb;
+const A: u64 = 0xa;
+const B: u64 = 0xb;
 
 fn now() -> Tick {
     Layout::NODE.tick_at(START)
@@ -28,13 +28,13 @@ fn now() -> Tick {
 
 /// What a store has confirmed of a slot.
 struct Grant {
-    namespace: u128,
-    owner: u128,
+    namespace: u64,
+    owner: u64,
     bounds: Window,
 }
 
-fn grant(namespace: u128, floor: Tick, ceiling: Tick) -> Grant {
-    Grant { namespace, owner: fastrand::u128(1..), bounds: Window { floor, ceiling } }
+fn grant(namespace: u64, floor: Tick, ceiling: Tick) -> Grant {
+    Grant { namespace, owner: fastrand::u64(1..), bounds: Window { floor, ceiling } }
 }
 
 /// The page of a slot that this host has just taken.
@@ -50,12 +50,24 @@ fn lease(
     Ok(page)
 }
 
-fn wide(namespace: u128) -> Grant {
+fn wide(namespace: u64) -> Grant {
     grant(namespace, NEVER, now() + 1000)
 }
 
-fn join(directory: &Directory, namespace: u128) -> Option<Page> {
-    directory.join_lease(&Layout::NODE, 1, namespace, 0, |_, _| true).unwrap()
+/// Joins the namespace's page, as another process does.
+fn join_within(
+    directory: &Directory,
+    (layout, datacenter): (&Layout, u64),
+    namespace: u64,
+    max_ahead: Tick,
+) -> Result<Option<Page>, Failure> {
+    let pages = directory.leased(layout, datacenter)?;
+    let found = pages.iter().find(|page| page.lease_status().unwrap().namespace == namespace);
+    found.map_or(Ok(None), |page| directory.join_leased(page, max_ahead))
+}
+
+fn join(directory: &Directory, namespace: u64) -> Option<Page> {
+    join_within(directory, (&Layout::NODE, 1), namespace, 0).unwrap()
 }
 
 fn leased(page: Page) -> Generator {
@@ -80,13 +92,10 @@ fn a_page_is_found_by_its_namespace_layout_and_datacenter() {
     assert_eq!((joined.id(), joined.lease_status()), (page.id(), page.lease_status()));
     assert_eq!(joined.header().node, node(3));
     assert!(join(&directory, B).is_none());
-    assert!(directory.join_lease(&Layout::NODE, 2, A, 0, |_, _| true).unwrap().is_none());
-    assert!(
-        directory
-            .join_lease(&Layout { epoch_ms: 1, ..Layout::NODE }, 1, A, 0, |_, _| true)
-            .unwrap()
-            .is_none()
-    );
+    let other = Layout { epoch_ms: 1, ..Layout::NODE };
+    for place in [(&Layout::NODE, 2), (&other, 1)] {
+        assert!(join_within(&directory, place, A, 0).unwrap().is_none());
+    }
     joined.notes().note_renewal(9, None, 40);
     let leasing = page.lease_status().unwrap();
     assert_eq!((leasing.expires_ms, leasing.renewed_ms, leasing.renewals), (None, 9, 1));
@@ -94,43 +103,15 @@ fn a_page_is_found_by_its_namespace_layout_and_datacenter() {
 }
 
 #[test]
-fn announced_tokens_outlive_their_process_and_its_place_is_taken_over() {
-    let shared = memory();
-    let directory = directory(shared.path());
-    let page = Arc::new(lease(&directory, &node(3), 0, &wide(A)).unwrap());
-    // As in another process: a map and a lock of its own.
-    let joined = Arc::new(join(&directory, A).unwrap());
-    let announced = |page: &Page| page.announced().collect::<Vec<_>>();
-    assert!(announced(&page).is_empty() && !page.has_other_places(None));
-    let own = Announcer::new(&page).unwrap();
-    assert!(!page.has_other_places(Some(&own)) && page.has_other_places(None));
-    assert!(joined.has_other_places(None), "of another process");
-    let other = Announcer::new(&joined).unwrap();
-    assert!(page.has_other_places(Some(&own)) && joined.has_other_places(Some(&other)));
-    assert_eq!((own.announce(7, 1), other.announce(8, 1)), (7, 8));
-    assert_eq!(announced(&page), [7, 8]);
-    assert_eq!(own.announce(9, 1), 7, "one token over one record");
-    assert_eq!(own.announce(9, 7), 9);
-    assert!(page.advance_known(0, 9) && !joined.advance_known(0, 8));
-    drop(own);
-    assert_eq!(announced(&joined), [9, 8], "its write may still be applied");
-    assert!(!joined.has_other_places(Some(&other)));
-    let next = Announcer::new(&joined).unwrap();
-    assert_eq!(next.announce(5, 7), 9, "of the place that it took over");
-    drop((next, other));
-    assert!(!page.has_other_places(None));
-}
-
-#[test]
 fn processes_with_another_max_ahead_are_refused_while_it_is_used() {
     let shared = memory();
     let directory = directory(shared.path());
     let page = lease(&directory, &node(3), 0, &wide(A)).unwrap();
-    let refused = directory.join_lease(&Layout::NODE, 1, A, 500, |_, _| true).err().unwrap();
+    let refused = join_within(&directory, (&Layout::NODE, 1), A, 500).err().unwrap();
     let Failure { class: Class::Conflict, fault } = refused else { panic!("{refused:?}") };
     assert_eq!(fault.details[2..], [("theirs", 0i64.into()), ("ours", 500i64.into())]);
     drop(page);
-    assert!(directory.join_lease(&Layout::NODE, 1, A, 500, |_, _| true).unwrap().is_none());
+    assert!(join_within(&directory, (&Layout::NODE, 1), A, 500).unwrap().is_none());
 }
 
 #[test]
@@ -179,7 +160,7 @@ fn one_that_was_lost_is_not_joined_and_makes_way_though_it_is_used() {
     let user = join(&directory, A).unwrap();
     lost.end_lease(Loss::Taken);
     assert_eq!(user.lease_status().unwrap().loss, Some(Loss::Taken));
-    lost.end_lease(Loss::Missing);
+    lost.end_lease(Loss::Released);
     assert_eq!(user.lease_status().unwrap().loss, Some(Loss::Taken), "the first reason stays");
     lost.end_lease(Loss::Reverted);
     assert_eq!(user.lease_status().unwrap().loss, Some(Loss::Reverted), "it was found to be more");
@@ -211,21 +192,14 @@ fn a_page_that_is_lost_while_it_is_looked_up_is_not_joined() {
     for loses_name in [false, true] {
         let shared = memory();
         let directory = directory(shared.path());
-        let [first, _second] = [3, 4].map(|id| lease(&directory, &node(id), 0, &wide(A)).unwrap());
-        let owner = first.lease_status().unwrap().owner;
-        let lose = || match loses_name {
+        let page = lease(&directory, &node(3), 0, &wide(A)).unwrap();
+        let found = directory.leased(&Layout::NODE, 1).unwrap();
+        assert_eq!(found.len(), 1);
+        match loses_name {
             true => fs::remove_file(directory.page_of(&node(3))).unwrap(),
-            false => drop(first.end_lease(Loss::Taken)),
+            false => drop(page.end_lease(Loss::Taken)),
         };
-        // The first one has been found when the second one is looked at.
-        let is_wanted = |of, _| {
-            let is_first = of == owner;
-            if !is_first {
-                lose();
-            }
-            is_first
-        };
-        assert!(directory.join_lease(&Layout::NODE, 1, A, 0, is_wanted).unwrap().is_none());
+        assert!(directory.join_leased(&found[0], 0).unwrap().is_none());
     }
 }
 
@@ -245,7 +219,7 @@ fn repeated(tick_ms: i64, max_ahead: [Tick; 2], with_directory: bool) -> u64 {
     let directory = directory(shared.path());
     let tick = || layout.tick_at(clock.now().ms);
     let lease = |namespace, max_ahead| {
-        let page = directory.pending(&node, max_ahead, namespace, fastrand::u128(1..)).unwrap();
+        let page = directory.pending(&node, max_ahead, namespace, fastrand::u64(1..)).unwrap();
         page.open_lease(Window { floor: NEVER, ceiling: tick() + 1000 }, tick());
         Generator::leased(page, Box::new(clock.clone()))
     };
@@ -293,7 +267,7 @@ fn a_process_that_used_a_node_begins_above_ids_that_another_namespace_took_ahead
         let tick = || Layout::NODE.tick_at(clock.now().ms);
         let window = || Window { floor: NEVER, ceiling: tick() + 1000 };
         let lease = |namespace, used| {
-            let page = directory.pending(&node(3), 50, namespace, fastrand::u128(1..)).unwrap();
+            let page = directory.pending(&node(3), 50, namespace, fastrand::u64(1..)).unwrap();
             let generator = Generator::leased(page, Box::new(clock.clone()));
             // As the process's entry for the node does.
             generator.start_above(used);

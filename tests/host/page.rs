@@ -186,7 +186,7 @@ fn the_format_is_for_ever() {
         u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap())
     };
     let bytes = fs::read(&path).unwrap();
-    assert_eq!(bytes[..12], *b"SNOWDRF2\x02\0\0\0");
+    assert_eq!(bytes[..12], *b"SNOWDRFT\x03\0\0\0");
     assert_eq!(bytes[16..24], [41, 3, 5, 2, 12, 0, 0, 0]);
     assert_eq!([24, 32, 40, 48, 56].map(number), [1, 1_580_486_400_000, 1, 5, 0]);
     assert_eq!([64, 72, 80].map(number), [0; 3]);
