@@ -3,7 +3,7 @@
 
 use napi_derive::napi;
 
-use super::values::{Value, digits, end_of, list, or_null, report};
+use super::values::{Value, end_of, list, or_null, report};
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::sequencer::NEVER;

@@ -77,14 +77,6 @@ pub fn living_other(table: &[ProcessEntry]) -> Option<u32> {
     if first != std::process::id() { Some(first) } else { pids.next().or(Some(first)) }
 }
 
-/// The index of this process's entry; `None` if it has none.
-pub fn own_entry(table: &[ProcessEntry]) -> Option<usize> {
-    let own = (std::process::id(), own_start());
-    table.iter().position(|entry| {
-        entry.process().is_some_and(|process| (process.pid, process.start) == own)
-    })
-}
-
 /// Removes a user of this process.
 pub fn leave(table: &[ProcessEntry]) {
     change_users(table, -1);

@@ -8,8 +8,7 @@
 //! | `share` | one user's share in a node's generator; what the last one releases |
 //! | `open` | opens what a request names |
 //! | `slots` | any free slot of a directory |
-//! | `leases` | the pages of leases from stores |
-//! | `host` | the same for `register_lease`, which replaces `lease` |
+//! | `host` | the host's pages, as leases from stores see them |
 //!
 //! The process never forgets what it issues alone, not even after all instances are closed: a later opening must not
 //! issue the same IDs again. A process names few nodes. The host's page remembers the IDs drawn from it.

@@ -15,7 +15,7 @@ use crate::core::node::Node;
 use crate::core::sequencer::Window;
 use crate::files::lock::{LockMode, USERS};
 use crate::generator::{ClockBack, Policies, Reserved, Waits};
-use crate::lease::{At, Host, LeasePage, Token};
+use crate::register_lease::{Host, Tenure, Token, Word};
 
 const POLICIES: Policies = Policies {
     clock_back: ClockBack::Counter,
@@ -60,28 +60,16 @@ pub(super) fn open(request: &Request) -> Result<Share, Failure> {
     Ok(request.open()?.expect("there is a place for its page"))
 }
 
-/// Takes a slot for a lease of this process alone.
-fn take(request: Request) -> Result<Leased, Failure> {
+/// Takes a slot for a lease, until its page is dropped.
+fn take(request: Request) -> Result<HostPage, Failure> {
     let worker = request.worker_id.unwrap_or_default();
-    let leases = Leases::of(request, 1000, Duration::ZERO, Box::new(|_| true))?;
-    let Some(page) = leases.create(1, worker) else {
-        return Err(leases.pause().or(leases.take_conflict()).expect("there is a reason"));
+    let mut pages = HostPages::of(request, Box::new(|_| true))?;
+    let tenure = Tenure { namespace: Token(1), owner: Token(worker), worker };
+    let Some(page) = pages.create(tenure, Word::default()) else {
+        return Err(pages.take_failure().or(pages.take_conflict()).expect("there is a reason"));
     };
-    let at = At { mono: 0, fresh: Token::MIN, run: 0 };
-    page.open(Window { floor: 0, ceiling: Layout::NODE.last_tick() }, 0, at);
-    Ok(Leased { leases, page })
-}
-
-/// A slot, until it is dropped.
-struct Leased {
-    leases: Leases,
-    page: LeasedPage,
-}
-
-impl Drop for Leased {
-    fn drop(&mut self) {
-        self.leases.leave(&self.page);
-    }
+    pages.open(&page, Window { floor: 0, ceiling: Layout::NODE.last_tick() });
+    Ok(page)
 }
 
 #[test]
@@ -105,39 +93,6 @@ fn another_max_ahead_is_refused_while_the_node_is_open() {
     assert_eq!(within(7).unwrap().max_ahead_ms(), 7);
     let unrecorded = open(&Request { max_ahead_ms: 7, ..wanted(3) }).err();
     assert!(format!("{unrecorded:?}").contains("ahead-unrecorded"), "{unrecorded:?}");
-}
-
-#[test]
-#[cfg(all(target_os = "linux", not(miri)))]
-fn a_search_that_keeps_others_from_taking_slots_looks_at_the_pages_once() {
-    use crate::lease::Joinable;
-    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-    let memory = tempfile::tempdir_in("/dev/shm").unwrap();
-    let leases = |is_usable| {
-        let shared = Some(memory.path().to_owned());
-        let request = Request { scope: Scope::Host, shared, by: By::Lease, ..wanted(10) };
-        Leases::of(request, 1000, Duration::ZERO, is_usable).unwrap()
-    };
-    let one = leases(Box::new(|_| true));
-    let page = one.create(1, 10).unwrap();
-    let at = At { mono: 0, fresh: Token::MIN, run: 0 };
-    page.open(Window { floor: 0, ceiling: Layout::NODE.last_tick() }, 0, at);
-    let looks = Arc::new(AtomicUsize::new(0));
-    let counted = looks.clone();
-    let other = leases(Box::new(move |_| {
-        counted.fetch_add(1, Relaxed);
-        false
-    }));
-    let find = || {
-        assert!(matches!(other.find(1, None), Joinable::None));
-        looks.swap(0, Relaxed)
-    };
-    // Before the lock, and with it.
-    assert_eq!([find(), find(), find()], [2, 1, 1]);
-    other.pause();
-    assert_eq!(find(), 2);
-    one.leave(&page);
 }
 
 #[test]
