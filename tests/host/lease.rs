@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -474,7 +474,7 @@ fn all_that_come_and_go_at_one_time_issue_no_id_twice() {
             let page = match join(&directory, A) {
                 Some(page) => page,
                 None => {
-                    let Some(lock) = directory.lock_leases(A).unwrap() else { continue };
+                    let Some(lock) = directory.lock_leases(A.into()).unwrap() else { continue };
                     match join(&directory, A) {
                         Some(page) => page,
                         None => {
