@@ -149,7 +149,14 @@ impl<P: Clone> Machine<P> {
         let is_far = host.window(page).ceiling >= wanted.min(cap) - ttl / 6 / layout.tick_ms;
         let is_done = |since: &mut i64| is_far && host.renewal(page).at >= *since;
         self.renewing.take_if(is_done);
-        self.renewing.is_none().then_some(Command::Held)
+        if self.renewing.is_some() {
+            return None;
+        }
+        if let Some(user) = &mut self.user {
+            // What others write until the next renewal would refuse it.
+            user.seen.take_if(|_| user.is_shared);
+        }
+        Some(Command::Held)
     }
 
     /// Rule 11: this store is the page's own once it shows a token that was announced after this process joined. It never does if it is a

@@ -99,6 +99,8 @@ pub(super) struct User<P> {
     pub stage: Stage,
     /// The bucket as it was seen last, and its token.
     pub seen: Option<(Token, Bucket)>,
+    /// Whether others change it, too: then each renewal reads it first.
+    pub is_shared: bool,
     /// The token that this process has announced last, and the ceiling that was fixed then.
     pub announced: Option<(Token, Tick)>,
 }
@@ -121,6 +123,13 @@ pub(super) enum Stage {
 pub(super) struct Here<'a, P> {
     pub host: &'a mut dyn Host<Page = P>,
     pub at: At,
+}
+
+impl<P> User<P> {
+    /// A process that begins to use a page.
+    pub fn new(page: P, stage: Stage) -> Self {
+        User { page, stage, seen: None, is_shared: false, announced: None }
+    }
 }
 
 impl<P: Clone> Machine<P> {
@@ -255,10 +264,18 @@ impl<P: Clone> Machine<P> {
                 }
                 record => self.found_bucket(Some((token, Ok(record))), then, here),
             },
-            (Call::Read(key) | Call::Write { key, .. }, Reply::Found(found)) => match key {
-                Key::Namespace => self.found_namespace(found, here),
-                Key::Bucket(..) => self.found_bucket(found, then, here),
-            },
+            (Call::Write { key: Key::Bucket(..), .. }, Reply::Found(found)) => {
+                if let Some(user) = &mut self.user {
+                    user.is_shared = true;
+                }
+                self.found_bucket(found, then, here)
+            }
+            (Call::Read(Key::Bucket(..)), Reply::Found(found)) => {
+                self.found_bucket(found, then, here)
+            }
+            (Call::Read(_) | Call::Write { .. }, Reply::Found(found)) => {
+                self.found_namespace(found, here)
+            }
             _ => {
                 // What is known may be old after the pause.
                 if self.user.is_none() {

@@ -89,7 +89,7 @@ impl<P: Clone> Machine<P> {
         })?;
         host.unlock();
         let stage = Stage::Joining(host.word(&page));
-        self.user = Some(User { page, stage, seen: None, announced: None });
+        self.user = Some(User::new(page, stage));
         Some(self.look(here))
     }
 
@@ -336,7 +336,7 @@ impl<P: Clone> Machine<P> {
             expires: expires.max(here.at.wall.saturating_add(limits.ttl)),
             holder: self.settings.holder.clone(),
         };
-        self.user = Some(User { page, stage: Stage::Taking, seen: None, announced: None });
+        self.user = Some(User::new(page, Stage::Taking));
         Some(self.write(before, bucket.with(worker, line), here))
     }
 

@@ -182,8 +182,8 @@ fn leases_without_a_slot_write_little() {
         (fleet.open(), fleet.counts.writes, fleet.counts.reads, fleet.counts.conflicts)
     );
     assert_eq!(fleet.open(), 256);
-    // Of them, 256 hosts renew 6 times, with a conflict each.
-    assert!(fleet.counts.writes <= 256 * 2 * 6 + 3000, "{} writes", fleet.counts.writes);
+    // Of them, 256 hosts renew 6 times. They share records, so they read first: only takes and first renewals conflict.
+    assert!(fleet.counts.writes <= 3000, "{} writes", fleet.counts.writes);
 }
 
 /// Hours of faults from a seed. At the end each host only renews.

@@ -405,8 +405,7 @@ impl World {
                 world.pages[page].users |= 1 << number;
                 let process = &mut world.processes[at];
                 let stage = Stage::Using(None);
-                process.machine.user =
-                    Some(User { page, stage, seen: seen.clone(), announced: None });
+                process.machine.user = Some(User { seen: seen.clone(), ..User::new(page, stage) });
                 process.told = Command::Held;
                 let Record::Namespace(namespace) = namespace.1.clone() else { continue };
                 process.machine.limits = process.machine.limits.max(namespace.limits);
@@ -1840,8 +1839,8 @@ impl World {
             }
             look => look.hash(state),
         }
-        if let Some(User { page, stage, seen, announced }) = user {
-            (page, stage, announced).hash(state);
+        if let Some(User { page, stage, seen, is_shared, announced }) = user {
+            (page, stage, is_shared, announced).hash(state);
             if let Some((token, bucket)) = seen {
                 let worker = self.pages[*page].tenure.worker;
                 self.hash_found(
