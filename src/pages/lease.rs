@@ -161,8 +161,8 @@ impl Directory {
         Ok(page)
     }
 
-    /// This boot's pages of slots leased from stores that have not ended, the lowest worker ID first. Nobody's use of them
-    /// changes. Skips unreadable files, copies, and pages that lost a name.
+    /// This boot's pages of slots leased from stores that have not ended: those in use first, then the lowest worker ID. Nobody's
+    /// use of them changes. Skips unreadable files, copies, and pages that lost a name.
     pub fn leased(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Page>, Failure> {
         let Some(prefix) = name_prefix(layout, datacenter_id) else { return Ok(Vec::new()) };
         let mut found = Vec::new();
@@ -179,11 +179,11 @@ impl Directory {
                 && !page.has_ended()
                 && page.is_current()
             {
-                found.push(page);
+                found.push((!page.is_used()?, page));
             }
         }
-        found.sort_by_key(|page| page.header().node.worker_id());
-        Ok(found)
+        found.sort_by_key(|(is_left, page)| (*is_left, page.header().node.worker_id()));
+        Ok(found.into_iter().map(|(_, page)| page).collect())
     }
 
     /// Starts to use a page that [`Directory::leased`] found. None if it has ended by now, or may lack issued IDs. An error if

@@ -74,7 +74,7 @@ fn what_is_no_page_of_the_node_is_an_error_and_left_as_it_is() {
         let flip = || patch(&path, at, &[fs::read(&path).unwrap()[at as usize] ^ 0x10]);
         with(&flip, "page-damaged");
     }
-    with(&|| patch(&path, 8, &[3]), "(\"format\", Number(3.0)), (\"known\", Number(2.0))");
+    with(&|| patch(&path, 8, &[4]), "(\"format\", Number(4.0)), (\"known\", Number(3.0))");
     let swapped = || {
         let mut mark = 0x0102_0304_u32.to_ne_bytes();
         mark.reverse();
