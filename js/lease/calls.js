@@ -1,11 +1,11 @@
 'use strict';
 // The calls that a lease makes to a register: each has a time limit and an abort signal, and its reply is checked, since an
-// application's own register may return anything. Notes the store's clock.
+// application's own register may return anything.
 
 const { describe } = require('../messages/errors.js');
 const { NONE, ownOf, propertyOf, readAll } = require('../ids/properties.js');
 const { storeFailure } = require('../stores/failures.js');
-const { hostMonotonic, runWithin, unixNow } = require('../runtime/time.js');
+const { runWithin } = require('../runtime/time.js');
 const { CLOSE_MS, DESCRIBE_MS } = require('./timing.js');
 
 const isObject = (value) => value !== null && typeof value === 'object';
@@ -98,8 +98,6 @@ class StoreCalls {
   #pending = new Set();
   #showing = Promise.resolve();
   #isAbandoned = false;
-  /** The least that this machine's clock minus the store's was in the last reply that had it, ms. */
-  skew = 0;
   /** Whether a write has created the namespace. */
   hasCreated = false;
 
@@ -131,16 +129,14 @@ class StoreCalls {
           return this.#register[call](key ?? prefix, { signal, noteFault });
       }
     };
-    const called = { wall: unixNow(), monotonic: hostMonotonic() };
     const limit = call === 'describeRun' ? Math.min(ms, DESCRIBE_MS) : ms;
     // Without a prototype.
     const reply = await this.#within(call, limit, async (signal) =>
       readReply(call, await send(signal)),
     );
     const { now, ...taken } = reply;
-    if (now !== undefined) this.#noteTime(now, called.wall);
     if (key === 'namespace' && before === undefined && reply.isWritten) this.hasCreated = true;
-    return { __proto__: null, ...taken, now, called: called.monotonic };
+    return { __proto__: null, ...taken, now };
   }
 
   /** Shows people that a process holds a slot, or without `holder` no longer does. Nothing waits for it, or depends on it. */
@@ -158,11 +154,9 @@ class StoreCalls {
 
   /** Has a store assign a worker ID. Calls go to the register of that from then on. */
   async assign(store, request) {
-    const called = unixNow();
-    const { workerId, now, register } = await this.#within('assign', this.#callTimeout, (signal) =>
+    const { workerId, register } = await this.#within('assign', this.#callTimeout, (signal) =>
       store.assign({ ...request, signal }),
     );
-    if (now !== undefined) this.#noteTime(now, called);
     this.#register = register;
     return workerId;
   }
@@ -186,13 +180,6 @@ class StoreCalls {
     const others = all.filter((name) => name !== own);
     // An application's store may have a name that does not end with the namespace. Then one of them is its own.
     return others.length === 1 && all.length === 1 ? [] : others;
-  }
-
-  /** The store read its clock at some moment of the call, which may have begun with connecting. */
-  #noteTime(now, called) {
-    // The smallest skew that agrees with that.
-    const [least, most] = [called - now, unixNow() - now];
-    this.skew = Math.max(least, Math.min(most, 0));
   }
 
   close() {

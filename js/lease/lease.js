@@ -129,16 +129,14 @@ class StoreLease {
     const { ended, ...slot } = ownOf(this.#read());
     const lost = this.#state === 'held' ? ended : this.#state === 'lost' ? this.#lost : undefined;
     const hasPassed = this.#state !== 'released' && unixNow() > slot.ceiling;
-    const { skew } = this.#calls;
+    const skew = this.#driver.skew();
     return {
       store: sanitize(this.#register.name),
       ...slot,
       ...(this.#register.scope === 'process' ? { expires: null } : {}),
       state: lost === undefined ? (hasPassed ? 'expired' : this.#state) : 'lost',
       ...(lost === undefined ? {} : { lost }),
-      ...(Math.abs(skew) > this.#settings.leasing.maxClockSkew
-        ? { clockSkew: Math.round(skew) }
-        : {}),
+      ...(Math.abs(skew) > this.#settings.leasing.maxClockSkew ? { clockSkew: skew } : {}),
       ...(this.#failure === undefined ? {} : { failure: describe(this.#failure) }),
     };
   }
@@ -290,8 +288,6 @@ class StoreLease {
       await this.#assign();
       if (this.#isAbandoned) return FAILED;
       const { isWritten, records, now } = await this.#calls.make(wanted, wanted.within);
-      // Before this process takes a slot.
-      if (this.channel === undefined && this.#released === undefined) this.#checkClock();
       const [[, token, text] = []] = records;
       return { __proto__: null, kind: isWritten ? 'written' : 'found', token, text, now };
     } catch (failure) {
@@ -300,17 +296,6 @@ class StoreLease {
     } finally {
       this.#isAbandoned = false;
     }
-  }
-
-  /** Refuses a clock that differs from the store's by more than maxClockSkew. */
-  #checkClock() {
-    const { maxClockSkew } = this.#settings.leasing;
-    const { skew } = this.#calls;
-    if (Math.abs(skew) <= maxClockSkew) return;
-    this.#driver.step(CLOSE, hostMonotonic(), unixNow());
-    const store = this.#register.name;
-    this.#failure = faultError({ kind: 'clock-skew', skew, store, most: maxClockSkew });
-    throw this.#failure;
   }
 
   #note({ kind, fault, lost }) {

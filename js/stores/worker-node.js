@@ -77,7 +77,7 @@ function workerNode(pool, options) {
     }
   }
   const { queryOf, id: idColumn, row: columns, text, toText, returning } = DATABASES[dialect];
-  const { isMissing, now } = DIALECTS[dialect];
+  const { isMissing } = DIALECTS[dialect];
   const name = nameOf(dialect, schema, 'WORKER_NODE');
   const query = ofClient(queryOf(name, pool));
   const tableOf = locate('WORKER_NODE', { name, dialect, schema, query });
@@ -154,7 +154,6 @@ function workerNode(pool, options) {
           'workerNode() numbers the workers of all datacenters together: use a layout without datacenterBits, such as { ...layouts.uid, epoch }',
         );
       }
-      const [{ ms }] = await query(`SELECT ${now} AS ms`, [], signal);
       const row = await insertRow(holder, signal);
       if (row.id >= workerIds) {
         throw new SnowFlakeError(
@@ -162,7 +161,7 @@ function workerNode(pool, options) {
           `${name} assigned worker ID ${row.id}, and the layout's worker IDs end at ${workerIds - 1}. Use a layout with more workerBits whose IDs are above all old ones`,
         );
       }
-      return { workerId: row.id, now: Number(ms), register: registerOf(row, ttl) };
+      return { workerId: row.id, register: registerOf(row, ttl) };
     },
   };
 }
