@@ -102,8 +102,8 @@ impl Generator {
     }
 
     /// Returns the IDs of a booking if its tick has begun; before that, a refusal. `None` if the booking is lost: the
-    /// page was replaced, or the clock rolled back. Checks the page after the clock, as every reservation does: a later
-    /// page of the node may have issued the same numbers of a tick that had not begun.
+    /// page was replaced, or its IDs are disputed, or the clock rolled back. Checks the page after the clock, as every reservation
+    /// does: a later page of the node may have issued the same numbers of a tick that had not begun.
     ///
     /// If the clock is below its reading at the booking, it has rolled back, and may take any time to reach the tick.
     /// So the booking is lost, and the policies decide about a new reservation, as for other callers.
@@ -114,7 +114,7 @@ impl Generator {
         let begins = reserved.block.tick - self.max_ahead;
         let is_early = layout.tick_at(now.ms) < begins;
         let has_rolled_back = layout.tick_at(now.ms) < layout.tick_at(reserved.ms);
-        if current.id() != page || is_early && has_rolled_back {
+        if current.id() != page || current.is_disputed() || is_early && has_rolled_back {
             return Ok(None);
         }
         if is_early {

@@ -265,10 +265,11 @@ impl Notes {
         self.namespace.store(namespace, Release);
     }
 
-    /// Whether the application reported a restore of the machine.
+    /// See [`Page::is_disputed`](super::Page::is_disputed).
     #[inline]
-    pub(super) fn is_restored(&self) -> bool {
-        self.loss.load(Acquire) == Loss::Restored as u64
+    pub(super) fn is_disputed(&self) -> bool {
+        let loss = self.loss.load(Acquire);
+        [Loss::Missing, Loss::Reverted, Loss::Restored].iter().any(|one| *one as u64 == loss)
     }
 
     /// Counts a renewal by this process.
@@ -285,10 +286,12 @@ impl Notes {
         self.renewed_ms.store(now_ms, Release);
     }
 
-    /// Notes the reason of a leased page's end. Keeps the first reason, but `Reverted` replaces `Taken`. Returns
-    /// whether it is the first.
+    /// Notes the reason of a leased page's end. Keeps the first reason, but one that makes its IDs disputed replaces one that does
+    /// not. Returns whether it is the first.
     pub(super) fn note_loss(&self, loss: Loss) -> bool {
-        let may_follow = |seen| seen == 0 || (seen == Loss::Taken as u64 && loss == Loss::Reverted);
+        let is_graver = matches!(loss, Loss::Reverted | Loss::Restored);
+        let is_light = |seen| [Loss::Taken, Loss::Released].iter().any(|one| *one as u64 == seen);
+        let may_follow = |seen| seen == 0 || is_graver && is_light(seen);
         let change = |seen| may_follow(seen).then_some(loss as u64);
         self.loss.fetch_update(AcqRel, Acquire, change) == Ok(0)
     }

@@ -69,9 +69,9 @@ impl Page {
         }
     }
 
-    /// Ends a leased page. Keeps the first reason, but `Reverted` replaces `Taken`. The caller that ends the page gets
-    /// the tick that the store must record: the highest issued tick, or the confirmed floor if that is higher. `None`
-    /// for other callers, and if the page was overwritten: then the store keeps its ceiling.
+    /// Ends a leased page. Keeps the first reason, but `Reverted` and `Restored` replace `Taken` and `Released`. The caller that
+    /// ends the page gets the tick that the store must record: the highest issued tick, or the confirmed floor if that is higher.
+    /// `None` for other callers, and if the page was overwritten: then the store keeps its ceiling.
     pub fn end_lease(&self, loss: Loss) -> Option<Tick> {
         // Before the end, so that a process that finds the page ended can read the reason.
         let is_first = self.notes().note_loss(loss);
@@ -79,10 +79,11 @@ impl Page {
         is_first.then_some(highest)
     }
 
-    /// Whether the application ended the lease because its machine was restored from a snapshot.
+    /// Whether another machine may issue the page's IDs, too: it has ended since this one was restored from a snapshot, or since its
+    /// store has lost data. So what was made ahead is handed out no more: bookings, and the IDs in a ring.
     #[inline]
-    pub fn is_restored(&self) -> bool {
-        self.notes().is_restored()
+    pub fn is_disputed(&self) -> bool {
+        self.notes().is_disputed()
     }
 
     /// Stops using the page. The last user ends and removes it, and gets the tick that the store must record.

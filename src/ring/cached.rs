@@ -205,8 +205,7 @@ impl Drop for Cached {
 
 impl Inner {
     pub(super) fn oldest(&self) -> u64 {
-        if self.page.is_restored() {
-            // The original machine hands out these IDs.
+        if self.page.is_disputed() {
             return u64::MAX;
         }
         let now = self.generator.tick_now();

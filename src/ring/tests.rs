@@ -5,7 +5,7 @@ use crate::core::clock::{Clock, ManualClock};
 use crate::core::layout::Layout;
 use crate::core::listeners::Listener;
 use crate::core::node::Node;
-use crate::core::sequencer::Stall;
+use crate::core::sequencer::{NEVER, Stall, Window};
 use crate::generator::{ClockBack, Generator, Policies, Waits};
 
 const START: i64 = 1_700_000_000_000;
@@ -186,4 +186,27 @@ fn a_ring_that_needs_too_much_memory_is_refused() {
     let caching = Caching { boost_power: 21, ..CACHING };
     let refused = fault!("ring-too-large", slots: 1u64 << 25, most: MOST_IDS);
     assert_eq!(Cached::new(generator, PATIENT, caching).err(), Some(refused));
+}
+
+/// What a ring has is handed out after a loss, too, unless another machine may hand it out.
+#[test]
+fn ids_of_a_page_are_dropped_where_they_are_disputed() {
+    use crate::pages::{Loss, Page};
+    for (loss, is_kept) in [
+        (Loss::Taken, true),
+        (Loss::Released, true),
+        (Loss::Restored, false),
+        (Loss::Reverted, false),
+    ] {
+        let clock = Arc::new(ManualClock::at(START));
+        let node = Node::new(Layout { sequence_bits: 4, ..Layout::NODE }, 1, 2).unwrap();
+        let page = Page::pending_in_process(node, 0, 1, 2);
+        let now = node.layout().tick_at(START);
+        page.open_lease(Window { floor: NEVER, ceiling: now + 1000 }, now - 10);
+        let generator = Arc::new(Generator::leased(page, Box::new(clock)));
+        let cached = Cached::new(generator.clone(), PATIENT, CACHING).unwrap();
+        assert!(cached.stats().left > 0);
+        generator.page().end_lease(loss);
+        assert_eq!(cached.take(&mut [0], None).is_ok(), is_kept, "{loss:?}");
+    }
 }

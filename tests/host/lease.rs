@@ -164,6 +164,8 @@ fn one_that_was_lost_is_not_joined_and_makes_way_though_it_is_used() {
     assert_eq!(user.lease_status().unwrap().loss, Some(Loss::Taken), "the first reason stays");
     lost.end_lease(Loss::Reverted);
     assert_eq!(user.lease_status().unwrap().loss, Some(Loss::Reverted), "it was found to be more");
+    lost.end_lease(Loss::Restored);
+    assert_eq!(user.lease_status().unwrap().loss, Some(Loss::Reverted), "the floor has to rise");
     assert!(join(&directory, A).is_none());
     let next = lease(&directory, &node(3), 0, &grant(A, now() - 5, now() + 5)).unwrap();
     assert_eq!(join(&directory, A).unwrap().id(), next.id());

@@ -143,3 +143,73 @@ fn issued_ids_are_counted_across_ticks_and_random_starts() {
         assert_eq!(generator.stats().issued, 9);
     }
 }
+
+/// A caller of a leased page, and its booking of the next tick.
+fn booked(page: Page, clock: &Arc<ManualClock>) -> (Caller, Booking) {
+    let caller = Caller::new(Arc::new(Generator::leased(page, Box::new(clock.clone()))), POLICIES);
+    let horizon = caller.ticks_within(POLICIES.max_wait);
+    let booking = caller.book(&POLICIES, 5, horizon).unwrap();
+    (caller, booking)
+}
+
+/// The original of a restored machine hands out what was booked before the snapshot; and a store that has lost data may have let
+/// another host take the slot below.
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn what_any_thread_or_process_has_booked_is_lost_with_a_page_whose_ids_are_disputed() {
+    use crate::pages::{Directory, Loss};
+    for (losses, is_kept) in [
+        (&[Loss::Taken][..], true),
+        (&[Loss::Released], true),
+        (&[Loss::Restored], false),
+        (&[Loss::Reverted], false),
+        (&[Loss::Missing], false),
+        // It was lost just before the snapshot was taken.
+        (&[Loss::Taken, Loss::Restored], false),
+        (&[Loss::Released, Loss::Restored], false),
+        (&[Loss::Reverted, Loss::Restored], false),
+        (&[Loss::Restored, Loss::Released], false),
+    ] {
+        let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+        let directory = Directory::find(Some(memory.path())).unwrap().unwrap();
+        let node = Node::new(Layout::NODE, 1, 2).unwrap();
+        let page = directory.pending(&node, 0, 1, 2).unwrap();
+        page.open_lease(window(-1, 1000), 0);
+        let clock = Arc::new(ManualClock::at(START));
+        page.sequence().reserve(&Default::default(), &mut || clock_tick(&clock), |_| 4096).unwrap();
+        // Another process has a page of its own of the same file.
+        let found = directory.leased(&Layout::NODE, 1).unwrap();
+        let other = directory.join_leased(&found[0], 0).unwrap().unwrap();
+        let (elsewhere, theirs) = booked(other, &clock);
+        let (here, ours) = booked(page, &clock);
+        for loss in losses {
+            here.page().end_lease(*loss);
+        }
+        clock.set(START + 1);
+        for (caller, booking) in [(here, ours), (elsewhere, theirs)] {
+            // In a thread of its own.
+            let redeem = move || (caller.redeem(&booking).unwrap(), caller.stats().issued);
+            let (redeemed, issued) = std::thread::spawn(redeem).join().unwrap();
+            assert_eq!((redeemed.is_some(), issued > 0), (is_kept, is_kept), "{losses:?}");
+        }
+    }
+}
+
+/// Nobody waits for a tick of which it gets nothing.
+#[test]
+fn a_booking_whose_ids_are_disputed_is_not_waited_for() {
+    let clock = Arc::new(ManualClock::at(START));
+    let node = Node::new(Layout::NODE, 1, 2).unwrap();
+    let page = Page::pending_in_process(node, 0, 1, 2);
+    page.open_lease(window(-1, 1000), 0);
+    page.sequence().reserve(&Default::default(), &mut || clock_tick(&clock), |_| 4096).unwrap();
+    let (caller, booking) = booked(page, &clock);
+    caller.page().end_lease(crate::pages::Loss::Restored);
+    let (mut left, mut waits) = (Duration::from_millis(10), Waits::default());
+    assert_eq!(caller.await_turn(&booking, &mut left, &mut waits), None);
+    assert_eq!((clock.now().ms, waits.count), (START, 0));
+}
+
+fn clock_tick(clock: &ManualClock) -> Tick {
+    Layout::NODE.tick_at(clock.now().ms)
+}
