@@ -7,7 +7,7 @@ const { test } = require('node:test');
 
 require('../support/own-directory.js');
 const native = require('../../js/runtime/native.js');
-const { createStore } = require('../support/lease/held.js');
+const { createStore, openLease } = require('../support/lease/held.js');
 const { LeaseTime } = require('../support/lease/lease-time.js');
 const { requestOf } = require('../support/request.js');
 const { SnowFlake, layouts } = require('../support/support.js');
@@ -16,96 +16,86 @@ const { memory } = require('../../js/stores/memory.js');
 const skip = process.platform !== 'linux' && 'tried on Linux';
 
 const layout = { ...layouts.node, workerBits: 0 };
-const host = { scope: 'host', shared: process.env.SNOWDRIFT_SHARED };
-const SETTINGS = {
-  ...{
-    store: 'a store',
-    ttl: 60_000,
-    maxClockSkew: 10_000,
-    maxAhead: 0,
-    patience: 0,
-    host: 'here',
-    started: 0,
-  },
-  ...{ mayForget: false },
-};
+const REQUEST = { scope: 'host', shared: process.env.SNOWDRIFT_SHARED, workerId: 0 };
+const TTL = 60_000;
+/** Moments of renewals, by the monotonic clock: of the first, and of the second one by either process. */
+const [FIRST, SECOND, LATER] = [TTL * 0.4, TTL * 0.8, TTL * 0.9];
 
-const WRITTEN = { isWritten: true, records: [], called: 0 };
-
-/** Two leases that share a page, and their store. */
+/** Two leases that share a page, and the records of their store. The first one is about to renew it. */
 function shared() {
   const records = new Map();
   const answer = createStore(records);
-  const open = () =>
-    native.openLease(requestOf(layout, { ...host, workerId: undefined, search: true }), SETTINGS);
-  const run = (lease, first) => {
-    let command = first;
-    while (command.kind === 'call') {
-      command = lease.reply({ ...answer(command), now: Date.now(), called: 0 }, 0);
-    }
-    return command;
-  };
-  const leases = [open(), open()];
-  for (const lease of leases) assert.equal(run(lease, lease.go(0)).kind, 'held');
-  assert.equal(leases[0].state().owner, leases[1].state().owner);
-  return { leases, records, run };
+  const own = requestOf(layout, REQUEST);
+  const open = () => openLease(own, { ttl: TTL }, { answer });
+  const [late, other] = [open(), open()];
+  for (const { run } of [late, other]) assert.equal(run('time').reports[0].kind, 'open');
+  assert.equal(late.lease.state().owner, other.lease.state().owner);
+  // A renewal proves to the second one that it has the page's own store.
+  for (const { run } of [late, other]) run('time', FIRST);
+  assert.equal(late.lease.state().renewals, 1);
+  const step = (input, mono) => late.lease.step(input, mono, Date.now());
+  assert.equal(step({ kind: 'time' }, SECOND).next.call, 'write');
+  return { late, other, records, step };
 }
 
-test('a machine that fails ends no process, and renews once it works again', async (t) => {
+const lossesOf = ({ reports }) => reports.flatMap(({ lost }) => lost ?? []);
+
+test('a driver that fails ends no process, and renews once it works again', async (t) => {
   const time = new LeaseTime();
-  const { due } = native.LeaseMachine.prototype;
+  const { step } = native.LeaseDriver.prototype;
   t.after(() => {
-    native.LeaseMachine.prototype.due = due;
+    native.LeaseDriver.prototype.step = step;
     time.end();
   });
   const options = { datacenterId: 1, scope: 'process', ttl: 3000 };
   const flake = await time.run(SnowFlake.lease(memory(), options));
   t.after(() => flake.close());
   let calls = 0;
-  // In a check, and as the next one is scheduled: from a timer, an exception would end this process.
-  native.LeaseMachine.prototype.due = () => {
-    if (calls++ % 2 === 0) return 0;
-    throw new Error('Rust panicked');
+  // From a timer, and once a call's reply is there: an exception would end this process.
+  native.LeaseDriver.prototype.step = function (...values) {
+    if (calls++ % 2 === 1) throw new Error('Rust panicked');
+    return step.call(this, ...values);
   };
-  await time.until(() => calls > 6);
+  await time.until(() => calls > 20);
+  assert.match(flake.lease.failure, /Rust panicked/);
+  native.LeaseDriver.prototype.step = step;
   const { renewals } = flake.lease;
-  native.LeaseMachine.prototype.due = () => 0;
   await time.until(() => flake.lease.renewals > renewals);
+  assert.equal(flake.lease.state, 'held');
 });
 
 test('a page that has ended stays ended, whatever is confirmed', { skip }, () => {
-  const { leases, records, run } = shared();
-  const [late, other] = leases;
-  const channel = native.open(requestOf(layout, { ...host, workerId: 0, lease: late }));
+  const { late, other, records, step } = shared();
+  const channel = native.open(requestOf(layout, { ...REQUEST, lease: late.lease }));
   assert.ok(channel.tryRefill(channel.memory) > 0);
-  const write = late.go(1);
-  assert.equal(write.call, 'write');
   // It is written, and lost before the reply comes.
   records.clear();
-  assert.equal(run(other, other.go(1)).lost, 'missing');
-  assert.equal(late.state().ended, 'missing');
-  assert.equal(late.reply(WRITTEN, 1).lost, 'missing');
+  assert.deepEqual(lossesOf(other.run('time', LATER)), ['reverted']);
+  assert.equal(late.lease.state().ended, 'reverted');
+  const { reports } = step({ kind: 'written', now: Date.now() }, LATER);
+  assert.deepEqual(lossesOf({ reports }), ['reverted']);
   assert.equal(channel.tryRefill(channel.memory), 0);
   // Also once there is another one.
-  for (const lease of leases) assert.equal(run(lease, lease.go(2)).kind, 'held');
+  late.run('failed', LATER);
+  late.run('time', LATER + TTL);
+  assert.equal(late.lease.state().ended, undefined);
   assert.equal(channel.tryRefill(channel.memory), 0);
   channel.close();
-  for (const lease of leases) run(lease, lease.close(3));
+  for (const { run } of [late, other]) run('close', LATER + TTL);
 });
 
 test('a confirmation that comes late is not taken for one of the next page', { skip }, () => {
-  const { leases, records, run } = shared();
-  const [late, other] = leases;
-  late.go(1);
+  const { late, other, records, step } = shared();
   records.clear();
-  assert.equal(run(other, other.go(1)).lost, 'missing');
-  assert.equal(late.reply(WRITTEN, 1).lost, 'missing');
-  assert.equal(run(late, late.go(2)).kind, 'held');
-  const { owner, ceiling, renewals } = late.state();
-  assert.equal(renewals, 0);
+  other.run('time', LATER);
+  const { reports } = step({ kind: 'written', now: Date.now() }, LATER);
+  assert.deepEqual(lossesOf({ reports }), ['reverted']);
+  late.run('failed', LATER);
+  assert.equal(late.run('time', LATER + TTL).next.kind, 'wait');
+  const { owner, ceiling, renewals } = late.lease.state();
   // Once more, when no call is under way.
-  assert.equal(late.reply(WRITTEN, 3).kind, 'wait');
-  assert.deepEqual(late.state().owner, owner);
-  assert.deepEqual([late.state().ceiling, late.state().renewals], [ceiling, 0]);
-  for (const lease of leases) run(lease, lease.close(3));
+  assert.equal(step({ kind: 'written', now: Date.now() }, LATER + TTL).next.kind, 'wait');
+  const after = late.lease.state();
+  assert.deepEqual([after.owner, after.ceiling, after.renewals], [owner, ceiling, renewals]);
+  for (const { run } of [late, other]) run('close', LATER + TTL);
 });

@@ -240,7 +240,8 @@ class StoreLease {
       // A fault of this package.
       this.#fail(failure);
       if (this.channel === undefined || this.#released !== undefined) this.#settle();
-      else this.#wait(timing.POLL_MS);
+      // The driver may still wait for the reply of a call.
+      else this.#wait(timing.POLL_MS, FAILED);
     });
   }
 
@@ -259,9 +260,9 @@ class StoreLease {
   }
 
   /** Goes on after a pause. */
-  #wait(ms) {
+  #wait(ms, input = TIME) {
     this.#isRunning = false;
-    this.#timer = setTimeout(() => this.#run(TIME), ms);
+    this.#timer = setTimeout(() => this.#run(input), ms);
     // A lease that is held does not keep the event loop alive.
     if (this.channel !== undefined && this.#released === undefined) this.#timer.unref();
   }
