@@ -92,6 +92,11 @@ impl Layout {
         mask(self.timestamp_bits) as Tick
     }
 
+    /// The largest datacenter ID.
+    pub fn last_datacenter(&self) -> u64 {
+        mask(self.datacenter_bits)
+    }
+
     /// The largest worker ID.
     pub fn last_worker(&self) -> u64 {
         mask(self.worker_bits)

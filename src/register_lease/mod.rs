@@ -13,6 +13,7 @@
 //! | `take` | the search for a slot: from the namespace to a page that is joined or taken |
 //! | `hold` | a page in use: proven, renewed, taken over, released |
 //! | `driver` | when the machine takes its next step |
+//! | `recover` | what an operator writes after a loss |
 //!
 //! What keeps IDs from being issued twice:
 //!
@@ -33,6 +34,7 @@ mod hold;
 mod machine;
 mod page;
 mod record;
+mod recover;
 mod take;
 
 pub use calls::{At, Call, Command, Event, Found, Record, Refusal, Reply, Settings};

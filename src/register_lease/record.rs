@@ -129,7 +129,12 @@ pub struct Namespace {
 impl Namespace {
     /// The number of a bucket among those of all datacenters, for `created`.
     pub fn number(&self, datacenter: u64, bucket: u64) -> u64 {
-        datacenter * (self.layout.last_worker() / self.size + 1) + bucket
+        datacenter * self.buckets() + bucket
+    }
+
+    /// The number of buckets of a datacenter.
+    pub fn buckets(&self) -> u64 {
+        self.layout.last_worker() / self.size + 1
     }
 
     /// Counts a bucket as created. Where the text becomes too long, the closest ranges are joined: a bucket that is counted and

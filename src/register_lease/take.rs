@@ -28,7 +28,8 @@ impl<P: Clone> Machine<P> {
             Known::Absent => {
                 let (id, layout) = (Token(here.host.random()), self.settings.layout);
                 let (limits, size) = (self.limits, self.settings.size);
-                let floor = if self.is_lost { self.horizon(here.at) } else { NEVER };
+                // Above the floor of a namespace that an operator has confirmed to be new.
+                let floor = if self.is_lost { self.horizon(here.at).max(1) } else { NEVER };
                 let created = Ranges::default();
                 let new = Namespace { id, layout, limits, floor, size, created };
                 return self.write_namespace(None, new, here);
@@ -103,7 +104,7 @@ impl<P: Clone> Machine<P> {
 
     /// Rule 7, and then a line of the bucket.
     fn take_from(&mut self, token: Token, namespace: Namespace, here: &mut Here<'_, P>) -> Command {
-        let buckets = namespace.layout.last_worker() / namespace.size + 1;
+        let buckets = namespace.buckets();
         if self.search.bucket.is_none() {
             // At random: it leaves most hosts alone on their record. With an odd step, it comes to each bucket once.
             let claimed = self.settings.claim.map(|worker| worker / namespace.size);
@@ -311,7 +312,8 @@ impl<P: Clone> Machine<P> {
         let horizon = self.horizon(here.at);
         let mut bucket = bucket.clone();
         // Lines of another namespace count; what was lost with it lay below the horizon. So does what a store has forgotten.
-        let is_forgotten = self.settings.may_forget && bucket.lines.is_empty();
+        let may_forget = self.settings.may_forget && !namespace.is_confirmed();
+        let is_forgotten = may_forget && bucket.lines.is_empty();
         if bucket.id != namespace.id || is_forgotten {
             bucket.floor = bucket.floor.max(horizon);
         }

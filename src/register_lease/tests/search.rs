@@ -383,6 +383,20 @@ fn cases() -> Vec<Case> {
             &["a bucket above the horizon"],
         );
     }
+    for fault in [&[Empty], &[DeleteNamespace], &[DeleteBucket], &[Recover]] {
+        add(
+            &format!("a store that forgets, confirmed, {fault:?}"),
+            10_000,
+            Config { forgets: true, is_confirmed: true, is_made: true, faults: fault, ..CONFIG },
+            &["a bucket above the horizon"],
+        );
+    }
+    add(
+        "a store that forgets, confirmed, two hosts start",
+        10_000,
+        Config { forgets: true, is_confirmed: true, ticks: 2, ..CONFIG },
+        &["held"],
+    );
     add(
         "a store that forgets, two hosts start",
         15_000,

@@ -78,6 +78,8 @@ pub struct Config {
     /// Processes do not wait for the lock.
     pub breaks: bool,
     pub forgets: bool,
+    /// An operator has confirmed that the namespace is new.
+    pub is_confirmed: bool,
     /// By how much the store's clock jumps: first, then next.
     pub jumps: &'static [i64],
     /// `maxAhead` by host or process, and that of the namespace.
@@ -122,6 +124,7 @@ pub const CONFIG: Config = Config {
     is_ahead: false,
     breaks: false,
     forgets: false,
+    is_confirmed: false,
     jumps: &[],
     ahead: &[],
     by_host: false,
@@ -346,6 +349,9 @@ impl World {
             size,
             created: Ranges::default(),
         };
+        if config.is_confirmed {
+            namespace = namespace.confirmed().unwrap();
+        }
         let holds: Vec<(usize, u64)> = match () {
             () if !config.is_begun => vec![],
             () if config.lines => vec![(0, 0), (1, 1)],
@@ -1008,6 +1014,9 @@ impl World {
             let written = std::mem::replace(&mut self.written[key - 1][place], (self.real, when.1));
             if bucket.floor > before.map_or(NEVER, |before| before.floor) {
                 see("a bucket above the horizon");
+                if config.is_confirmed && !self.has_lost && !self.has_recovered {
+                    self.wrong = Some("the first holder waits in a namespace that is new".into());
+                }
             }
             let of = |page: &Page, owner| page.tenure.owner == owner;
             let host = self.pages.iter().find(|page| of(page, line.owner)).map(|page| page.host);
@@ -1393,9 +1402,7 @@ impl World {
                         continue;
                     };
                     *old = token;
-                    namespace.id = id;
-                    namespace.floor =
-                        namespace.floor.max(namespace.limits.horizon(namespace.layout, time));
+                    *namespace = namespace.recovered(id, namespace.limits, time);
                     world.has_recovered = true;
                     world.operator = (1 << config.buckets) - 1;
                     see("recovered");
@@ -1530,17 +1537,13 @@ impl World {
     /// The operator writes the namespace's new ID into a bucket.
     fn touch(&mut self, bucket: usize) {
         let token = Token(self.token());
-        let Some(Namespace { id, limits, layout, .. }) = namespace_of(&self.stores[0][0]).cloned()
-        else {
-            return;
-        };
+        let Some(namespace) = namespace_of(&self.stores[0][0]).cloned() else { return };
         let time = self.time;
         if let Some((old, Record::Bucket(bucket))) = &mut self.stores[0][1 + bucket]
-            && bucket.id != id
+            && let Some(recovered) = bucket.recovered(&namespace, time)
         {
             see("touched");
-            (*old, bucket.id) = (token, id);
-            bucket.floor = bucket.floor.max(limits.horizon(layout, time));
+            (*old, *bucket) = (token, recovered);
         }
     }
 
