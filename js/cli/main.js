@@ -16,11 +16,9 @@ const COMMANDS = {
   parse: () => require('./parse.js'),
   layout: () => require('./layout.js'),
   slots: () => require('./slots.js'),
+  recover: () => require('./recover.js'),
   reset: () => require('./reset.js'),
   serve: () => require('./serve.js'),
-  'namespace create': () => require('./create.js'),
-  'namespace raise': () => require('./raise.js'),
-  'namespace recover': () => require('./recover.js'),
   'namespace tables': () => require('./tables.js'),
   'public key': () => require('./public.js').key,
   'public encode': () => require('./public.js').encode,
@@ -33,12 +31,10 @@ const HELP = `Usage: snowdrift <command> [options]
   parse               decodes IDs
   layout              shows the capacity of a layout
   slots               lists worker IDs and their holders
+  recover             raises the floor of a namespace after a restore or a loss, or creates one ahead
   reset               makes a slot or page usable after a wrong clock
   serve               serves IDs by HTTP, for services in other languages
 
-  namespace create    creates a namespace ahead of its first holder
-  namespace raise     raises the ttl, maxClockSkew or maxAhead that a namespace allows
-  namespace recover   raises the floor of a namespace after a restore or a loss
   namespace tables    prints the table of leases and its least rights, for a migration
 
   public key          makes a key for public IDs
@@ -89,7 +85,7 @@ async function runNamed(argv, io) {
   if (['--version', '-v'].includes(argv[0])) {
     return io.print(require('../../package.json').version);
   }
-  // snowdrift help namespace create, snowdrift namespace help create
+  // snowdrift help public key, snowdrift public help key
   const at = argv.slice(0, 2).findIndex(isHelp);
   const words = argv.filter((_, n) => n !== at);
   const name = [words.slice(0, 2).join(' '), words[0]].find(isCommand);

@@ -80,7 +80,7 @@ async function run(flags, positionals, { show, usage }) {
 function readDirectory(url) {
   if (url.protocol === 'file:') return directoryOf('the URL', url.href, { urlOnly: true });
   throw configError(
-    'reset is for a directory, file:///..., or a page. Other stores limit leases by their own clock; after a restore, use snowdrift namespace recover',
+    'reset is for a directory, file:///..., or a page. Other stores limit leases by their own clock; after a restore, use snowdrift recover',
   );
 }
 

@@ -18,7 +18,7 @@ const {
   readLease,
   readWholeNumber,
 } = require('./flags.js');
-const { withRecords } = require('./namespace.js');
+const { withRecords } = require('./records.js');
 const { BOUNDS } = require('../server/connections.js');
 const { MAX_COUNT } = require('../server/http.js');
 const { listen } = require('../server/listen.js');
@@ -139,7 +139,9 @@ function addressOf(host, port) {
 async function askPeers(flake, flags, options) {
   const lease = readLease(flags);
   if (lease === undefined || !isServer(lease.url)) return;
-  const { slots } = await withRecords(lease.url, readStore);
+  const { slots } = await withRecords(lease.url, (records) =>
+    readStore(records, flake.datacenterId),
+  );
   const { leasing } = readLeaseOptions({ datacenterId: 0 });
   await checkPeers(slots, flake, { ...options, maxClockSkew: leasing.maxClockSkew });
 }

@@ -12,7 +12,16 @@ const native = require('../runtime/native.js');
 const { printable } = require('../messages/secrets.js');
 const { isServer } = require('../stores/url.js');
 const { moment } = require('../runtime/time.js');
-const { asJson, endOf, namespaceLines, withRecords } = require('./namespace.js');
+const {
+  KEY,
+  aheadOf,
+  asJson,
+  endOf,
+  namespaceLines,
+  reasonOf,
+  valuesOf,
+  withRecords,
+} = require('./records.js');
 const { STORE_OPTIONS, URL_HELP, readStoreUrl } = require('./store-url.js');
 const { table } = require('./table.js');
 
@@ -28,10 +37,10 @@ ${URL_HELP.replace('  URL', '     ')}
                         For this host it prints { directory, pages }
 
   held      a process holds the slot
-  free      the slot was released, or its hold has expired
-  claimed   its holder wants this worker ID and no other
+  free      the slot was released, or its hold has expired. Worker IDs that nobody ever held are not shown
   died      the process ended without releasing the slot (directories: if it ran on this host)
-  unusable  the slot's file or record cannot be read, or is damaged; for a file: snowdrift reset --help`;
+  unusable  the slot's file or record cannot be read, or is damaged: see snowdrift reset --help for a file, and
+            snowdrift recover --help for a namespace`;
 
 const options = STORE_OPTIONS;
 
@@ -41,7 +50,7 @@ async function run(_, positionals, { show, usage }) {
   }
   const url = readStoreUrl('slots', positionals, usage);
   const { namespace, fault, slots } = isServer(url)
-    ? await withRecords(url, readStore)
+    ? await withRecords(url, (records) => readStore(records))
     : { slots: readDirectory(directoryOf('the URL', url.href, { urlOnly: true })) };
   slots.sort(byNode);
   const shown = namespace ? asJson(namespace) : null;
@@ -60,54 +69,61 @@ function byNode(a, b) {
   return first.datacenterId - second.datacenterId || first.workerId - second.workerId;
 }
 
-/** The most characters that are shown of a host's name or address, which anybody may have written. */
-const MOST_OF_HOST = 255;
+const LOST = 'The record of the namespace is gone, its slots are not: see snowdrift recover --help';
 
-const NO_RECORD = 'is no record of this version of snowdrift';
-const LOST =
-  'The record of the namespace is gone, its slots are not: see snowdrift namespace recover --help';
-
-async function readStore(records) {
-  const { namespace, isDamaged } = await records.look();
-  const { now, records: found } = await records.list();
-  const faultOf = (key, why) => `${records.name}: the key ${printable(key)} ${why}`;
-  const slots = found.flatMap(({ key, text, values }) => {
-    // Of a bucket: its slots have records of their own.
-    if (values?.kind === 'bucket') return [];
-    // As a search for a free slot judges it.
-    const standing = native.standingOf(text, now, namespace?.text);
-    const { unusable, ...slot } = slotOf(values ?? { kind: 'damaged' }, standing, namespace);
-    return { ...slot, ...(unusable && { state: 'unusable', fault: faultOf(key, unusable) }) };
-  });
-  if (isDamaged) return { slots, fault: faultOf('namespace', NO_RECORD) };
-  if (namespace === undefined && slots.length === 0) {
-    throw await records.missing('The first lease creates it, or snowdrift namespace create does');
+/** @param datacenterId for the slots of one datacenter alone */
+async function readStore(records, datacenterId) {
+  const namespace = await records.namespace();
+  const isKnown = namespace?.kind === KEY;
+  // Without it, the buckets of the default layout are looked for.
+  const text = isKnown ? namespace.text : records.newNamespace();
+  const { keys, isWhole } = native.bucketKeys(text, !isKnown, datacenterId);
+  const now = await records.latestNow();
+  const { found, unread } = await records.readBuckets(keys);
+  const given = isKnown ? [now, namespace.text] : [now];
+  const slots = found.flatMap(([key, record]) =>
+    slotsIn(records.name, key, record, isKnown ? namespace.layout : undefined, given),
+  );
+  if (unread > 0 || !isWhole) {
+    const left = isWhole ? `${unread} of its ${keys.length}` : `all but its first ${keys.length}`;
+    slots.push({ state: 'unusable', fault: `${records.name}: ${left} records were not read` });
   }
-  return { namespace, slots, ...(namespace === undefined && { fault: LOST }) };
+  if (isKnown) return { namespace, slots };
+  if (namespace !== undefined) {
+    return { slots, fault: `${records.name}: the key ${KEY} ${reasonOf(namespace)}` };
+  }
+  if (slots.length > 0) return { slots, fault: LOST };
+  throw await records.missing('The first lease creates it, or snowdrift recover URL --new does');
 }
 
-function slotOf({ kind, isHeld, isClaim, started, ...values }, standing, namespace) {
-  const { datacenterId, workerId, host, pid, address, expires, ceiling: tick } = values;
-  const slot = { datacenterId, workerId };
-  if (kind === 'damaged') return { ...slot, unusable: NO_RECORD };
-  // Nobody has held it yet.
-  if (kind === 'made') return { ...slot, state: 'free', ceiling: null };
-  const ceiling = namespace === undefined ? null : endOf(namespace.layout, tick);
-  if (standing === 'impossible') {
-    return { ...slot, unusable: `has a ceiling that no holder can have: ${moment(ceiling)}` };
-  }
-  return {
-    ...slot,
-    host: printable(host.slice(0, MOST_OF_HOST)),
-    pid,
-    startedAt: new Date(started),
-    ...(address === undefined ? {} : { address: printable(address.slice(0, MOST_OF_HOST)) }),
-    isClaim,
-    // The end of a hold that was released has no meaning.
-    expires: isHeld ? expires : null,
-    state: standing,
-    ceiling,
-  };
+/** The slots of a bucket that was read. @param given the store's clock, and the text of the namespace */
+function slotsIn(store, key, record, layout, given) {
+  const datacenterId = Number.parseInt(key, 10);
+  const slot = { datacenterId, state: 'unusable' };
+  const about = (why) => `${store}: the key ${key} ${why}`;
+  if (record.failure !== undefined) return [{ ...slot, fault: printable(record.failure.message) }];
+  const values = valuesOf(key, record, ...given);
+  if (values.kind === 'unreadable') return [{ ...slot, fault: about(reasonOf(values)) }];
+  const unusable = (workerId, why) => ({
+    ...{ ...slot, workerId },
+    fault: about(`has a line of workerId ${workerId} that ${why}`),
+  });
+  const lines = values.lines.map(({ isHeld, started, ceiling, ...line }) =>
+    line.state === 'impossible'
+      ? unusable(line.workerId, aheadOf(layout, ceiling))
+      : {
+          ...{ datacenterId, workerId: line.workerId },
+          host: printable(line.host),
+          pid: line.pid,
+          startedAt: new Date(started),
+          ...(line.address === undefined ? {} : { address: printable(line.address) }),
+          // The end of a hold that was released has no meaning.
+          expires: isHeld ? line.expires : null,
+          state: line.state,
+          ceiling: layout === undefined ? null : endOf(layout, ceiling),
+        },
+  );
+  return [...lines, ...values.damaged.map((worker) => unusable(worker, 'is damaged'))];
 }
 
 /** This host's pages; null where the system has none. */
@@ -197,7 +213,7 @@ function formatSlots(slots) {
   const time = (ms) => ms && moment(ms);
   const rows = slots.map((slot) => [
     ...[slot.datacenterId, slot.workerId],
-    slot.isClaim ? `${slot.state}, claimed` : slot.state,
+    slot.state,
     ...[slot.host, pidsOf(slot), time(slot.startedAt), time(slot.expires), time(slot.ceiling)],
   ]);
   const head = ['datacenter', 'worker', 'state', 'host', 'pid', 'since', 'expires', 'IDs up to'];

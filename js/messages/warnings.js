@@ -81,7 +81,7 @@ function warnOfVariable(given, name) {
 /** Warns that a lease waits for its floor. @param isNew whether the floor is the namespace's, not a former holder's */
 function warnOfFloor(store, { workerId, isNew, ms }) {
   const create = propertyOf(store, 'mayForget')
-    ? ' If there never was one, create it ahead: snowdrift namespace create URL --new'
+    ? ' If there never was one, create it ahead: snowdrift recover URL --new'
     : '';
   const why = isNew
     ? `the namespace is new, or was lost and recovered. Its earlier holders may issue IDs until then.${create}`
@@ -116,7 +116,7 @@ function warnOfNamespaceLoss(store, { workerId, lost, isShared, reach }) {
   const remedy =
     scope === 'process'
       ? 'Set its auto-increment above all earlier worker IDs'
-      : `After a restore, run: snowdrift namespace recover URL${tools}`;
+      : `After a restore, run: snowdrift recover URL${tools}`;
   warn(
     'SNOWFLAKE_NAMESPACE_LOST',
     `workerId ${workerId} of ${name} ${lossOf(lost)}.`,

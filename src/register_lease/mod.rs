@@ -13,7 +13,7 @@
 //! | `take` | the search for a slot: from the namespace to a page that is joined or taken |
 //! | `hold` | a page in use: proven, renewed, taken over, released |
 //! | `driver` | when the machine takes its next step |
-//! | `recover` | what an operator writes after a loss |
+//! | `recover` | for operators: what a line says, and what is written after a loss |
 //!
 //! What keeps IDs from being issued twice:
 //!
@@ -44,6 +44,7 @@ pub use page::{Host, Judgement, Loss, Phase, Renewal, Tenure, Word, judge};
 pub use record::{
     Bucket, Holder, Key, Limits, Line, MOST_BYTES, Namespace, Ranges, SIZES, Token, Unreadable,
 };
+pub use recover::State;
 
 #[cfg(test)]
 mod tests;

@@ -41,6 +41,19 @@ pub enum Key {
     Bucket(u64, u64),
 }
 
+impl Key {
+    /// The key that is spelled so; none for any other text.
+    pub fn of_text(text: &str) -> Option<Key> {
+        let key = match text.split_once('/') {
+            None => Key::Namespace,
+            Some((datacenter, bucket)) => {
+                Key::Bucket(datacenter.parse().ok()?, bucket.parse().ok()?)
+            }
+        };
+        (key.to_string() == text).then_some(key)
+    }
+}
+
 impl Display for Key {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -220,9 +233,9 @@ impl Ranges {
         self.0[at].1 = last;
     }
 
-    /// All numbers, the lowest first.
-    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
-        self.0.iter().flat_map(|(first, last)| *first..=*last)
+    /// The numbers from one to below another, the lowest first.
+    pub fn within(&self, from: u64, below: u64) -> impl Iterator<Item = u64> + '_ {
+        self.0.iter().flat_map(move |(first, last)| from.max(*first)..below.min(*last + 1))
     }
 
     fn of_words(words: &[&str]) -> Option<Ranges> {
@@ -486,6 +499,15 @@ mod tests {
         assert_eq!(Key::Bucket(3, 17).to_string(), "3/17");
         assert_eq!(Namespace::of_text(&namespace().text()), Ok(namespace()));
         assert_eq!(Bucket::of_text(&bucket().text()), Ok(bucket()));
+    }
+
+    #[test]
+    fn a_key_has_one_spelling() {
+        assert_eq!(Key::of_text("namespace"), Some(Key::Namespace));
+        assert_eq!(Key::of_text("3/17"), Some(Key::Bucket(3, 17)));
+        for text in ["", "x", "03/1", "3/+1", "3/1/0", "3/", "-1/0", "namespace/0", " 3/1"] {
+            assert_eq!(Key::of_text(text), None, "{text}");
+        }
     }
 
     #[test]

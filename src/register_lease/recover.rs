@@ -1,4 +1,4 @@
-//! What an operator's `recover` writes, after a store lost data: another ID and the horizon into the namespace, then into each
+//! What an operator sees of a line, and what `recover` writes, after a store lost data: another ID and the horizon into the namespace, then into each
 //! of its buckets, so that the holders of its lines lose them (rule 7).
 //!
 //! Each write replaces the record that was read, so nothing is lost that a holder writes in between. It may end half done:
@@ -8,12 +8,39 @@
 
 use std::collections::BTreeMap;
 
-use super::record::{Bucket, Key, Limits, Namespace, Token};
+use super::record::{Bucket, Key, Limits, Line, Namespace, Token};
 use crate::core::sequencer::NEVER;
 
 /// The floor of a namespace of which an operator has confirmed that it is new. No other way leads to it: a namespace is
 /// created at [`NEVER`] or above this, and rises to a horizon.
 const CONFIRMED: i64 = NEVER + 1;
+
+/// What a line says to people, at a time of the store's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Its holder may issue IDs.
+    Held,
+    /// It was released, or its hold has expired.
+    Free,
+    /// It has times that no holder can have. Nobody takes it.
+    Impossible,
+}
+
+impl Line {
+    /// Its state. Where the namespace is not known, any limits may be its.
+    pub fn state(&self, now: i64, namespace: Option<&Namespace>) -> State {
+        let is_damage = |namespace: &Namespace| {
+            let highest = self.ceiling.max(self.floor);
+            namespace.limits.is_damage(namespace.layout, highest, now)
+        };
+        let skew = namespace.map_or(0, |namespace| namespace.limits.max_clock_skew);
+        match self.is_held && self.expires.saturating_add(skew) >= now {
+            _ if namespace.is_some_and(is_damage) => State::Impossible,
+            true => State::Held,
+            false => State::Free,
+        }
+    }
+}
 
 impl Namespace {
     /// This namespace after a loss, under another ID, at this time of the store's clock. Its floor falls only where no holder
@@ -37,10 +64,15 @@ impl Namespace {
         self.floor == CONFIRMED
     }
 
-    /// The keys of the buckets that it counts and its layout has.
-    pub fn counted(&self) -> impl Iterator<Item = Key> + '_ {
-        let (each, count) = (self.buckets(), self.all_buckets());
-        let numbers = self.created.iter().take_while(move |number| *number < count);
+    /// The keys of the buckets that it counts and its layout has, of one datacenter or of all.
+    pub fn counted(&self, datacenter: Option<u64>) -> impl Iterator<Item = Key> + '_ {
+        let (each, all) = (self.buckets(), self.all_buckets());
+        let (from, below) = match datacenter {
+            Some(one) if one > self.layout.last_datacenter() => (0, 0),
+            Some(one) => (one * each, (one + 1) * each),
+            None => (0, all),
+        };
+        let numbers = self.created.within(from, below);
         numbers.map(move |number| Key::Bucket(number / each, number % each))
     }
 
@@ -73,7 +105,7 @@ impl Bucket {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::{Holder, Line, Ranges};
+    use super::super::record::{Holder, Ranges};
     use super::*;
     use crate::core::clock::HOUR_MS;
     use crate::core::layout::Layout;
@@ -141,6 +173,17 @@ mod tests {
     }
 
     #[test]
+    fn a_line_is_held_until_it_expired_more_than_the_skew_ago() {
+        let namespace = namespace(NEVER);
+        let state = |line: Line, now| line.state(now, Some(&namespace));
+        assert_eq!([50_000, 50_001].map(|now| state(line(9), now)), [State::Held, State::Free]);
+        assert_eq!(state(Line { is_held: false, ..line(9) }, 0), State::Free);
+        assert_eq!(state(line(1 << 40), 0), State::Impossible);
+        assert_eq!(state(Line { floor: 1 << 40, ..line(9) }, 0), State::Impossible);
+        assert_eq!(line(1 << 40).state(0, None), State::Held);
+    }
+
+    #[test]
     fn a_namespace_is_confirmed_before_it_has_a_floor_or_never() {
         let new = namespace(NEVER);
         assert!(!new.is_confirmed());
@@ -158,10 +201,13 @@ mod tests {
         for number in [0, 3, 4, 9] {
             one.count(number);
         }
-        assert_eq!(one.counted().collect::<Vec<_>>(), [Key::Bucket(0, 0), Key::Bucket(1, 1)]);
+        let keys = |datacenter| one.counted(datacenter).collect::<Vec<_>>();
+        assert_eq!(keys(None), [Key::Bucket(0, 0), Key::Bucket(1, 1)]);
+        assert_eq!(keys(Some(1)), [Key::Bucket(1, 1)]);
+        assert_eq!([keys(Some(2)), keys(Some(u64::MAX))], [vec![], vec![]]);
         let text = one.text().replace("buckets 0 3-4 9", "buckets 2-18446744073709551614");
         let hostile = Namespace::of_text(&text).unwrap();
-        assert_eq!(hostile.counted().count(), 2);
+        assert_eq!(hostile.counted(None).count(), 2);
         // As many as a layout can have.
         let layout = Layout::new([1, 30, 31, 0, 1], 1, 0);
         assert_eq!(Namespace { layout, size: 1, ..one }.all_buckets(), 1 << 61);

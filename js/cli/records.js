@@ -1,0 +1,245 @@
+'use strict';
+// The records of a namespace, for commands. Rust reads them, and makes those that are written.
+
+const { SnowFlakeError, configError, unwrap } = require('../messages/errors.js');
+const { layoutKey } = require('../ids/layout-key.js');
+const { layouts } = require('../ids/layouts.js');
+const { closeRegister } = require('../lease/calls.js');
+const native = require('../runtime/native.js');
+const { connect } = require('../stores/connect.js');
+const { storeFailure } = require('../stores/failures.js');
+const { isServer } = require('../stores/url.js');
+const { hostMonotonic, moment, runWithin } = require('../runtime/time.js');
+const { readStoreUrl } = require('./store-url.js');
+const { table } = require('./table.js');
+
+/** Time limit of a call to a store, ms. */
+const CALL_MS = 10_000;
+
+/** The buckets that are read or written at one time, and how long a command goes on to read others, ms. */
+const AT_ONCE = 8;
+const READ_MS = 60_000;
+
+/** The largest error of a store's clock reading, ms: etcd's clock has whole seconds. */
+const RESOLUTION_MS = 500;
+
+/** The most tries of a change while other processes change the same record. A holder renews thrice in a ttl. */
+const MAX_TRIES = 20;
+
+/** The most names of other namespaces in an error, and what a name is. */
+const MOST_NAMES = 20;
+const NAME = /^[\w.-]{1,64}$/;
+
+/** The key of the namespace's own record. */
+const KEY = 'namespace';
+
+/** Of records of no namespace, to find buckets whose namespace is lost. */
+const ANY_LIMITS = { ttl: 1000, maxClockSkew: 0, maxAhead: 0 };
+
+const newId = () => native.newToken();
+
+/** Why nobody can read a record. `isOther`: another version or another program wrote it. */
+function reasonOf({ isOther, line, bytes }) {
+  if (isOther) return 'is no record of this version of snowdrift';
+  return bytes === undefined ? `is damaged in line ${line}` : `is damaged: it has ${bytes} bytes`;
+}
+
+/**
+ * The values of a record that was read, and its text; undefined if there was none.
+ * @param given the store's clock and the text of the namespace, for the states of lines
+ */
+function valuesOf(key, record, ...given) {
+  if (record === undefined) return undefined;
+  if (record.fault !== undefined) return { kind: 'unreadable', isOther: true };
+  return { ...native.readRecord(key, record.text, ...given), text: record.text };
+}
+
+/** The records of a namespace. */
+class Records {
+  #register;
+
+  constructor(register) {
+    this.name = register.name;
+    /** Of a namespace that is created: the worker IDs of a bucket. */
+    this.size = register.bucketSize ?? 32;
+    this.#register = register;
+  }
+
+  async #call(name, send) {
+    try {
+      return await runWithin(CALL_MS, send);
+    } catch (cause) {
+      throw storeFailure(this.#register.server ?? this.name, name, cause);
+    }
+  }
+
+  /** Reads the latest time that the store's clock can show now, Unix ms. */
+  async latestNow() {
+    const called = hostMonotonic();
+    const now = await this.#call('now', (signal) => this.#register.now({ signal }));
+    return now + hostMonotonic() - called + RESOLUTION_MS;
+  }
+
+  /** A record: its token and text; undefined if there is none. One that is none of snowdrift's has a `fault` instead. */
+  async read(key) {
+    let fault;
+    const noteFault = (_, found) => {
+      fault = found;
+    };
+    const { record } = await this.#call('read', (signal) =>
+      this.#register.read(key, { signal, noteFault }),
+    );
+    return fault === undefined ? record : { fault };
+  }
+
+  /**
+   * Writes a record in the place of the one with the token `before`; undefined where there must be none.
+   * @returns the token, or with `isWritten` false what it `found` instead: undefined for nothing
+   */
+  async write(key, text, before) {
+    const token = native.newToken();
+    const { isWritten, found } = await this.#call('write', (signal) =>
+      this.#register.write(key, { token, text }, before, { signal }),
+    );
+    return isWritten ? { isWritten, token } : { isWritten, found };
+  }
+
+  /**
+   * Changes a record until it is written.
+   * @param change returns the text for the record that was found; undefined to leave it
+   * @returns the text that was written; undefined if nothing was
+   */
+  async change(key, change) {
+    let found = await this.read(key);
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const text = await change(found);
+      if (text === undefined) return undefined;
+      const reply = await this.write(key, text, found?.token);
+      if (reply.isWritten) return text;
+      found = reply.found;
+    }
+    const record = key === KEY ? 'the record of the namespace' : `the record ${key}`;
+    const what = `${this.name}: other processes keep changing ${record}. Run the command again`;
+    throw new SnowFlakeError('ERR_SNOWFLAKE_STORE', what);
+  }
+
+  /** The values of the namespace, and its text; undefined if there is none. */
+  async namespace() {
+    return valuesOf(KEY, await this.read(KEY));
+  }
+
+  /** The text of a new namespace. */
+  newNamespace(layout = layouts.node, { ttl, maxClockSkew, maxAhead } = ANY_LIMITS) {
+    return native.newNamespaceText(newId(), layout, ttl, maxClockSkew, maxAhead, this.size);
+  }
+
+  /** Calls `use` with each of these keys, several at a time. */
+  async each(keys, use) {
+    const left = keys.values();
+    let isOver = false;
+    const next = async () => {
+      for (const key of left) {
+        if (isOver) return;
+        await use(key);
+      }
+    };
+    try {
+      await Promise.all(Array.from({ length: AT_ONCE }, next));
+    } finally {
+      isOver = true;
+    }
+  }
+
+  /**
+   * Reads buckets. One that could not be read has the `failure`.
+   * @returns the records that there are, by key, and the number of those that were not read in time
+   */
+  async readBuckets(keys) {
+    const end = hostMonotonic() + READ_MS;
+    const read = new Map();
+    let unread = 0;
+    await this.each(keys, async (key) => {
+      if (hostMonotonic() > end) unread++;
+      else read.set(key, await this.read(key).catch((failure) => ({ failure })));
+    });
+    return { found: [...read].filter(([, record]) => record !== undefined), unread };
+  }
+
+  /** The other namespaces of the store, as far as it tells. */
+  async #others() {
+    const find = async (signal) => this.#register.namespaces({ signal });
+    const names = await runWithin(CALL_MS, find).catch(() => []);
+    return names.filter((name) => NAME.test(name)).sort();
+  }
+
+  /** The error of a namespace that there is not. @param advice what to do then */
+  async missing(advice) {
+    const names = await this.#others();
+    const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '';
+    const others = `: this store has ${names.slice(0, MOST_NAMES).join(', ')}${more}`;
+    const what = `${this.name} has no record of a namespace. Check its name${names.length > 0 ? others : ''}. ${advice}`;
+    return new SnowFlakeError('ERR_SNOWFLAKE_STORE', what);
+  }
+
+  close() {
+    return closeRegister(this.#register);
+  }
+}
+
+/** Opens the records of a URL for `use`, and closes the store afterwards. */
+async function withRecords(url, use) {
+  const records = new Records(await connect(url));
+  try {
+    return await use(records);
+  } finally {
+    await records.close();
+  }
+}
+
+/** The URL of a namespace. Refuses a directory, which has none. */
+function readNamespaceUrl(name, positionals, usage) {
+  const url = readStoreUrl(name, positionals, usage, 'postgres://127.0.0.1/app');
+  if (isServer(url)) return url;
+  throw configError(
+    `${name} is for namespaces of postgres:, mysql:, redis:, etcd: and zookeeper: URLs. A directory has none; snowdrift reset repairs its slots`,
+  );
+}
+
+/** The last ms of a tick, Unix ms; null for the floor of a new namespace. */
+const endOf = (layout, tick) => (tick > 0 ? unwrap(native.tickEnd(layout, tick)) : null);
+
+/** Why nobody takes a line whose ceiling is impossible. */
+const aheadOf = (layout, tick) =>
+  `has a ceiling that no holder can have: ${moment(endOf(layout, tick))}`;
+
+/** A namespace with its floor in Unix ms. */
+function asJson({ id, layout, ttl, maxClockSkew, maxAhead, floor }) {
+  const limits = { ttl, maxClockSkew, maxAhead };
+  return { id, layout: layoutKey(layout), ...limits, floor: endOf(layout, floor) };
+}
+
+function namespaceLines(namespace) {
+  const { id, layout, ttl, maxClockSkew, maxAhead, floor } = asJson(namespace);
+  return table([
+    ['namespace', id],
+    ['layout', layout],
+    ['ttl', `${ttl} ms`],
+    ['maxClockSkew', `${maxClockSkew} ms`],
+    ['maxAhead', `${maxAhead} ms`],
+    ['floor', floor === null ? 'none' : moment(floor)],
+  ]);
+}
+
+module.exports = {
+  KEY,
+  Records,
+  aheadOf,
+  asJson,
+  endOf,
+  namespaceLines,
+  newId,
+  readNamespaceUrl,
+  reasonOf,
+  valuesOf,
+  withRecords,
+};
