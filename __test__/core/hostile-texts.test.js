@@ -31,7 +31,7 @@ const { SnowFlake, layouts } = require('../support/support.js');
 const { KEY: key } = require('../support/public-ids.js');
 
 const [LENGTH, LIMIT_MS] = isQuick ? [100_000, 1000] : [1_000_000, 2000];
-const HELD = `snowdrift1 held ${'0'.repeat(32)} ${'0'.repeat(32)} -1 1 1 any 1 1`;
+const LINE = '0 held 0000000000000055 0000a1f3 -1 1 1 1 1 -';
 
 /** What a text is full of. */
 const UNITS = [
@@ -139,7 +139,9 @@ const READERS = {
   ],
   'a value of a store': (text) => decode('store', text, text),
   'a record of a store': (text) => native.readRecord(text, text),
-  'a holder': (text) => native.readRecord('slots/1/0/1', `${HELD} ${text}`),
+  'a record under a key': (text) => native.readRecord(text, 'snowdrift2 bucket 1 -1'),
+  'a holder': (text) =>
+    native.readRecord('1/0', `snowdrift2 bucket 0000000000000001 -1\n${LINE} ${text}`),
   'an error of PostgreSQL': (text) => failureOf({ message: text, code: '28P01', detail: text }),
   'an error of MySQL': (text) =>
     failureOf({ message: text, code: 'ER_X', sqlMessage: text, sql: text }),

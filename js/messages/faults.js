@@ -194,7 +194,7 @@ const TEXTS = {
     'store-layout': ({ store, layouts }) =>
       `${store} is for IDs of another layout or epoch: ${layouts.map(textOf).join(', not ')}. Use another namespace for each layout and epoch`,
     'store-ahead': ({ store, from }) =>
-      `the namespace of ${store} starts after ${moment(from)}, further ahead of its clock than any holder can be: set the clock of the store right. If its record is damaged, use another namespace with another datacenterId`,
+      `the namespace of ${store} starts after ${moment(from)}, further ahead of its clock than any holder can be: set the clock of the store right. If its record is damaged: snowdrift recover URL`,
     'store-records': ({ store, evidence }) =>
       `${store} has records of another format: ${evidence}. Leave them, since their holders may issue IDs. A newer snowdrift may have written them: then update this one. Or another program, or a setting of the session, has changed them. To continue at once, use another namespace with a datacenterId that this one does not use`,
     'store-changing': ({ store, key }) =>

@@ -9,8 +9,8 @@ use crate::core::layout::{Layout, Tick};
 use crate::core::sequencer::NEVER;
 use crate::pages::Page;
 use crate::register_lease::{
-    At, Call, Driver, Found, Holder, Input, Key, Limits, Loss, Next, Patience, Record, Refusal,
-    Reply, Report, Settings, Token, Unreadable,
+    At, CONFIRMED, Call, Driver, Found, Holder, Input, Key, Limits, Loss, Next, Patience, Record,
+    Refusal, Reply, Report, Settings, Token, Unreadable,
 };
 use crate::registry::{HostPage, HostPages, Request, Share};
 use crate::ring::{self, Caching};
@@ -295,9 +295,9 @@ impl LeaseDriver {
         ))
     }
 
-    /// The last ms of a tick; null for no tick.
+    /// The last ms of a tick; null for the floor of a new namespace.
     fn end_of(&self, tick: Tick) -> Value {
-        or_null((tick > NEVER).then(|| end_of(&self.layout, tick)))
+        or_null((tick > CONFIRMED).then(|| end_of(&self.layout, tick)))
     }
 }
 

@@ -44,7 +44,7 @@ pub use page::{Host, Judgement, Loss, Phase, Renewal, Tenure, Word, judge};
 pub use record::{
     Bucket, Holder, Key, Limits, Line, MOST_BYTES, Namespace, Ranges, SIZES, Token, Unreadable,
 };
-pub use recover::State;
+pub use recover::{CONFIRMED, State};
 
 #[cfg(test)]
 mod tests;

@@ -9,11 +9,12 @@
 use std::collections::BTreeMap;
 
 use super::record::{Bucket, Key, Limits, Line, Namespace, Token};
+use crate::core::layout::Tick;
 use crate::core::sequencer::NEVER;
 
 /// The floor of a namespace of which an operator has confirmed that it is new. No other way leads to it: a namespace is
 /// created at [`NEVER`] or above this, and rises to a horizon.
-const CONFIRMED: i64 = NEVER + 1;
+pub const CONFIRMED: Tick = NEVER + 1;
 
 /// What a line says to people, at a time of the store's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,17 +84,23 @@ impl Namespace {
 }
 
 impl Bucket {
-    /// This bucket after a loss, at this time of the store's clock: of the recovered namespace, and without its damaged lines,
-    /// which no holder of this version writes. None where nothing is to be written.
+    /// This bucket after a loss, at this time of the store's clock: of the recovered namespace, with all its lines free, and
+    /// without its damaged ones, which no holder of this version writes. None where nothing is to be written.
     pub fn recovered(&self, namespace: &Namespace, now: i64) -> Option<Bucket> {
         let Namespace { id, layout, limits, .. } = *namespace;
         let is_damage = limits.is_damage(layout, self.floor, now);
-        if self.id == id && self.damaged.is_empty() && !is_damage {
+        let is_touched = self.id == id;
+        if is_touched && self.damaged.is_empty() && !is_damage {
             return None;
         }
         let floor = if is_damage { NEVER } else { self.floor };
         let floor = floor.max(limits.horizon(layout, now));
-        Some(Bucket { id, floor, damaged: BTreeMap::new(), ..self.clone() })
+        let mut lines = self.lines.clone();
+        for line in lines.values_mut() {
+            // Those of the recovered namespace are held above its floor.
+            line.is_held &= is_touched;
+        }
+        Some(Bucket { id, floor, lines, damaged: BTreeMap::new() })
     }
 
     /// A bucket in the place of one that cannot be read. Nobody below the horizon holds a line of it any more.
@@ -153,21 +160,23 @@ mod tests {
     }
 
     #[test]
-    fn a_recovered_bucket_keeps_its_lines_and_drops_damaged_ones() {
+    fn a_recovered_bucket_frees_its_lines_and_drops_damaged_ones() {
         let namespace = namespace(NEVER).recovered(ID, LIMITS, 1000);
         let impossible = line(1 << 40);
         let old = Bucket::new(Token(1)).with(0, line(9)).with(1, impossible.clone());
         let damaged = Bucket { damaged: BTreeMap::from([(7, "7 gone".into())]), ..old.clone() };
         for bucket in [old, damaged.clone()] {
             let after = bucket.recovered(&namespace, 1000).unwrap();
-            let lines = BTreeMap::from([(0, line(9)), (1, impossible.clone())]);
+            let free = |line: Line| Line { is_held: false, ..line };
+            let lines = BTreeMap::from([(0, free(line(9))), (1, free(impossible.clone()))]);
             assert_eq!(after, Bucket { id: ID, floor: 51_000, lines, damaged: BTreeMap::new() });
             // Whoever writes it next has no reason to write it again.
             assert_eq!(after.recovered(&namespace, 2000), None);
         }
         // A holder has taken a line of it already, and kept what nobody can read.
         let taken = Bucket { id: ID, ..damaged };
-        assert!(taken.recovered(&namespace, 1000).unwrap().damaged.is_empty());
+        let after = taken.recovered(&namespace, 1000).unwrap();
+        assert_eq!((after.lines[&0].is_held, after.damaged.len()), (true, 0));
         let fresh = Bucket::replaced(&namespace, 1000);
         assert_eq!(fresh, Bucket { floor: 51_000, ..Bucket::new(ID) });
     }

@@ -93,7 +93,7 @@ async function createNamespace(store, { layout = layouts.node, ...limits } = {})
     ...{ ttl: 60_000, maxClockSkew: 10_000, maxAhead: 0 },
     ...limits,
   };
-  const text = namespaceText({ layout, ttl, maxClockSkew, maxAhead });
+  const text = namespaceText({ layout, ttl, maxClockSkew, maxAhead, floor: 0 });
   const record = { token: newToken(), text };
   await withRegister(store, (register) =>
     register.write('namespace', record, undefined, { signal }),
