@@ -120,37 +120,20 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
     [['slots', 'file:///a', 'file:///b'], 2, /slots takes one URL, not 2/],
     [['slots', ''], 2, /: an argument of slots is empty: check/],
     [['slots', 'postgres://app:ge#heim@db/x'], 2, /slots is not a valid URL.*Percent-encode/],
-    [
-      ['namespace', 'create'],
-      2,
-      /namespace create needs a URL, such as snowdrift namespace create postgres:/,
-    ],
-    [['namespace', 'creat'], 2, /no command 'namespace creat'. Did you mean namespace create\?/],
+    [['recover'], 2, /recover needs a URL, such as snowdrift recover postgres:/],
+    [['namespace', 'table'], 2, /no command 'namespace table'. Did you mean namespace tables\?/],
+    [['namespace', 'recover'], 2, /'namespace recover'. Did you mean recover\?/],
     [
       ['namespace', 'nope'],
       2,
-      /'namespace nope'\. The commands are next, .*, namespace create, namespace raise, .*help$/m,
+      /'namespace nope'\. The commands are next, .*, recover, .*namespace tables, .*help$/m,
     ],
     [['public', '--json'], 2, /no command 'public --json'\. The commands are .*public key, /],
     [['--json', 'public', 'key'], 2, /the command comes first/],
     [['public', 'constructor'], 2, /no command 'public constructor'\. The commands are /],
-    [['create', 'redis://u:geheim@h'], 2, /'create'\. Did you mean namespace create\?/],
-    [
-      ['namespace', 'create', 'file:///var'],
-      2,
-      /namespace create is for namespaces.*snowdrift reset/,
-    ],
-    [['namespace', 'create', 'redis://localhost'], 2, /namespace create needs --new/],
-    [
-      ['namespace', 'raise', 'redis://localhost'],
-      2,
-      /namespace raise needs --ttl or --max-clock-skew or --max-ahead/,
-    ],
-    [
-      ['namespace', 'raise', 'redis://localhost', '--ttl', '5'],
-      2,
-      /--ttl must be a whole number from 1000/,
-    ],
+    [['tables', 'redis://u:geheim@h'], 2, /'tables'\. Did you mean namespace tables\?/],
+    [['recover', 'file:///var'], 2, /recover is for namespaces.*snowdrift reset/],
+    [['recover', 'redis://localhost', '--ttl', '5'], 2, /--ttl must be a whole number from 1000/],
     [['slots', 'file:///no/such'], 1, /ERR_SNOWFLAKE_STORE: .*\/no\/such.* Check the path/],
     [['parse'], 2, /parse needs an ID/],
     [['parse', '12', '1.5'], 1, /ERR_SNOWFLAKE_INVALID_ID: .*it is '1\.5'/],
@@ -418,7 +401,7 @@ test('a password comes from the environment or a file; one in an argument is war
       ['e', (given) => ['slots', given], true],
       ['f', () => ['slots', '--lease-file', file], false],
       ['g', () => ['slots'], false, 'SNOWDRIFT_LEASE'],
-      ['h', () => ['namespace', 'create', '--new', '--lease-file', file], false],
+      ['h', () => ['recover', '--new', '--lease-file', file], false],
     ]) {
       // One that this process has not learned by a command before.
       const given = urlOf(`geheim${last}`);

@@ -31,7 +31,7 @@ for (const [engine, { user, urlOf, admin }] of Object.entries(LIMITED)) {
         // A release has 2 s.
         if (isStorms) assert.equal(slots[0].state, 'free');
         assert.equal(slots.length, 1);
-        await json('namespace', 'raise', own, '--ttl', '60000');
+        await json('recover', own, '--ttl', '60000');
       };
       const denied = async (what, said = /denied access/) => {
         const { message } = await rejects(use(), 'ERR_SNOWFLAKE_STORE');

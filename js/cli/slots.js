@@ -39,7 +39,7 @@ ${URL_HELP.replace('  URL', '     ')}
   held      a process holds the slot
   free      the slot was released, or its hold has expired. Worker IDs that nobody ever held are not shown
   died      the process ended without releasing the slot (directories: if it ran on this host)
-  unusable  the slot's file or record cannot be read, or is damaged: see snowdrift reset --help for a file, and
+  unusable  the slot's file or record cannot be read, or is damaged: snowdrift reset --help for a file,
             snowdrift recover --help for a namespace`;
 
 const options = STORE_OPTIONS;

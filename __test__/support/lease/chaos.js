@@ -152,7 +152,7 @@ class Fleet {
     await this.#stop([drawer], this.#between(0, TTL * 2));
   }
 
-  /** Deletes the namespace. Other stores than Redis cannot know that there was one: see `snowdrift namespace recover`. */
+  /** Deletes the namespace. Other stores than Redis cannot know that there was one: see `snowdrift recover`. */
   async #lose() {
     if (this.#server.engine === 'redis') return deleteNamespace(this.#server, 'default');
     this.#link.cut();
