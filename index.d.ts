@@ -210,8 +210,8 @@ export interface LeaseOptions
    * 86,400,000, default 10,000 (Twitter Snowflake's bound). Later, an ID further ahead of the store's clock
    * than `ttl` + `maxClockSkew` + `maxAhead` is refused with `ERR_SNOWFLAKE_CLOCK_SKEW`.
    *
-   * The first holder of a namespace records its `ttl`, `maxClockSkew` and `maxAhead`. A holder with a
-   * larger one is refused with `ERR_SNOWFLAKE_CONFIG`. `npx snowdrift namespace raise` raises the recorded ones.
+   * A namespace records the highest `ttl`, `maxClockSkew` and `maxAhead` of its holders: after a loss of data, all wait for
+   * `ttl` + 2 x `maxClockSkew` + `maxAhead`. They never fall.
    */
   maxClockSkew?: number;
   /**
@@ -625,8 +625,8 @@ export class SnowFlake extends Generator {
    *
    * **Data loss.** If a store loses confirmed records (dropped tables, a restored backup), there can be duplicates
    * until the next renewal. Then holders stop with the warning `SNOWFLAKE_NAMESPACE_LOST`, and continue after
-   * `ttl` + `maxClockSkew` + `maxAhead`. On Redis a missing namespace causes no duplicates: its first holder waits
-   * for that long.
+   * `ttl` + 2 x `maxClockSkew` + `maxAhead`. On Redis a missing namespace causes no duplicates: its first holders
+   * wait for that long.
    *
    * @param store a `file:` URL of a directory; a `postgres:`, `mysql:`, `mariadb:`, `redis:`, `etcd:` or
    *   `zookeeper:` URL, with `?namespace=orders` if you like; or a `LeaseStore`, such as

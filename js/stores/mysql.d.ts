@@ -8,7 +8,7 @@ import type { LeaseStore, SqlStoreOptions } from './store';
  * The database must have committed a record durably when it answers. A connection with `autocommit = 0`, or
  * inside a transaction, is `ERR_SNOWFLAKE_CONFIG` at each call. A crash with
  * `innodb_flush_log_at_trx_commit` other than 1, or a failover to a lagging replica, can lose confirmed
- * records: run `npx snowdrift namespace recover` after either.
+ * records: run `npx snowdrift recover` after either.
  *
  * If a query takes longer than `callTimeout`, the lease destroys its connection, and the pool opens another one. Set the
  * pool's `connectTimeout`, too. A single connection is refused: it never connects again.

@@ -7,7 +7,7 @@ import type { LeaseStore, SqlStoreOptions } from './store';
  *
  * The database must have committed a record durably when it answers. A connection inside a transaction is
  * `ERR_SNOWFLAKE_CONFIG` at each call. A crash with `synchronous_commit = off`, or a failover to a lagging
- * replica, can lose confirmed records: run `npx snowdrift namespace recover` after either.
+ * replica, can lose confirmed records: run `npx snowdrift recover` after either.
  *
  * If a query takes longer than `callTimeout`, the lease destroys its connection, and the Pool opens another one. Set its
  * `connectionTimeoutMillis` and `keepAlive`, too. A Client is refused: it never connects again.

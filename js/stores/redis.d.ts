@@ -5,14 +5,14 @@ import type { LeaseStore, StoreOptions } from './store';
  *
  * A namespace is one hash, `snowdrift:<namespace>:records`, so its records are kept or lost together. Redis can
  * lose it (a flush, an eviction, a restart without a file), so a missing namespace counts as lost: **the first
- * leases of a namespace wait for `ttl` + `maxClockSkew` + `maxAhead`, 40 s by default** (warning
+ * lease of each 32 worker IDs waits for `ttl` + 2 x `maxClockSkew` + `maxAhead`, 50 s by default** (warning
  * `SNOWFLAKE_FLOOR`). By then the clock has passed all ticks of earlier holders. Holders notice a loss at their
  * next renewal (warning `SNOWFLAKE_NAMESPACE_LOST`), and stop for that long. There are no duplicates.
- * `npx snowdrift namespace create URL --new` creates a new namespace ahead, without the wait.
+ * `npx snowdrift recover URL --new` creates a new namespace ahead, without the wait.
  *
  * Redis can also return to an older state: after a crash between two fsyncs, or a failover to a lagging replica.
  * New holders cannot notice that, and can issue duplicates of other holders' IDs until these renew. After a failover,
- * run `npx snowdrift namespace recover`. Run Redis with `appendfsync always`, `maxmemory-policy noeviction` and, with
+ * run `npx snowdrift recover`. Run Redis with `appendfsync always`, `maxmemory-policy noeviction` and, with
  * replicas, `min-replicas-to-write 1`. Or lease from a database.
  *
  * A lease stays in the database that the client has selected when it opens, whatever the client selects later. The

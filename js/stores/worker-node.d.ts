@@ -19,8 +19,8 @@ import type { WorkerNodeStore } from './store';
  *
  * **An emptied or restored table assigns worker IDs again.** Set its auto-increment above the highest one before
  * other processes start. Each holder looks for its row when it renews, and without it warns with
- * `SNOWFLAKE_NAMESPACE_LOST`, stops, and continues with another row after `ttl` + `maxClockSkew` + `maxAhead`. Java
- * processes do not notice. Old rows may be deleted, but not the highest one.
+ * `SNOWFLAKE_NAMESPACE_LOST`, stops, and continues with another row after `ttl` + 2 x `maxClockSkew` + `maxAhead`.
+ * Java processes do not notice. Old rows may be deleted, but not the highest one.
  *
  * The layout must have no `datacenterBits`. A row ID beyond its `workerBits` is `ERR_SNOWFLAKE_NO_SLOT`: with
  * the 22 bits of `uid`, after 4,194,303 starts.
