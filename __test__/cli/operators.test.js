@@ -166,7 +166,7 @@ describe('operators', { concurrency: 3 }, () => {
         await write('6/0', 'snowdrift9 bucket');
         // With a ceiling of a day in another century.
         const line = /\n(.*)$/.exec(own)[1].replace(/^\d+((?: \S+){4}) \d+/, `2$1 ${2 ** 40}`);
-        await write('7/0', `${own.split('\n')[0]}\n${line}\n1 damaged`);
+        await write('7/0', `${own.split('\n')[0]}\n1 damaged\n${line}`);
         await write('namespace', `${text} ${size === 32 ? '6-7' : '24 28'}`);
         const { namespace, slots } = await json('slots', url);
         assert.equal(namespace.ttl, LONG);
