@@ -55,8 +55,10 @@ class StoreLease {
   /** Whether the call under way, or that is about to be made, counts as failed. */
   #isAbandoned = false;
   #timer;
-  /** Whether a call is under way, or about to be made. */
+  /** Whether the driver is told of something, or a call is under way. */
   #isRunning = false;
+  /** What the driver wants: a call stays until its reply. */
+  #next;
   #hasEnded = false;
   /** Called when there is a slot, or the driver has ended. */
   #onSettled = () => {};
@@ -149,14 +151,12 @@ class StoreLease {
 
   /** Renews early, for a draw above the ceiling. A suspended machine's timers may have been late. */
   wantRenewal() {
-    if (!this.#isRunning && this.#state === 'held') this.#run(WANTED);
+    if (!this.#isRunning && this.#state === 'held') this.#tell(WANTED);
   }
 
   /** Ends the slot, since this machine was restored from a snapshot. Another one is taken. */
   afterRestore() {
-    if (this.#state === 'released') return;
-    if (!this.#isRunning) this.#run(RESTORED);
-    else this.#step(RESTORED);
+    if (this.#state !== 'released') this.#tell(RESTORED);
   }
 
   async #release() {
@@ -187,14 +187,10 @@ class StoreLease {
     const ended = new Promise((resolve) => {
       this.#onSettled = resolve;
     });
-    if (this.#isRunning) {
-      // A call that is abandoned takes its connection with it, and the release needs that: only for a call that it waits for.
-      this.#step(CLOSE);
-      this.#isAbandoned = true;
-      this.#calls.abandon();
-    } else {
-      this.#run(CLOSE);
-    }
+    // A call that is abandoned takes its connection with it, and the release needs that: only for a call that it waits for.
+    this.#isAbandoned = this.#next?.kind === 'call';
+    this.#tell(CLOSE);
+    if (this.#isAbandoned) this.#calls.abandon();
     await ended;
     // What nobody waits for.
     this.#calls.abandon();
@@ -226,30 +222,37 @@ class StoreLease {
     const settled = new Promise((resolve) => {
       this.#onSettled = resolve;
     });
-    this.#run(TIME);
+    this.#tell(TIME);
     await settled;
     if (this.channel === undefined) throw this.#failure;
   }
 
   /** Tells the driver what happened, and does what it wants next. It never throws. */
-  #run(input) {
+  #tell(input) {
+    // Within a call, or within a report of the driver: what it wants next follows there.
+    if (this.#isRunning) return this.#step(input);
     clearTimeout(this.#timer);
-    // A register may close the lease within a call.
     this.#isRunning = true;
-    this.#go(input).catch((failure) => {
+    this.#run(input).catch((failure) => {
       // A fault of this package.
+      this.#next = undefined;
       this.#fail(failure);
-      if (this.channel === undefined || this.#released !== undefined) this.#settle();
+      if (this.channel === undefined || this.#state === 'released') this.#settle();
       // The driver may still wait for the reply of a call.
       else this.#wait(timing.POLL_MS, FAILED);
     });
   }
 
-  async #go(input) {
-    let next = this.#step(input);
-    while (next.kind === 'call') next = this.#step(await this.#make(next));
-    if (next.kind === 'end') this.#settle();
-    else this.#wait(next.ms);
+  async #run(input) {
+    this.#step(input);
+    while (this.#next.kind === 'call') {
+      const reply = await this.#make(this.#next);
+      this.#next = undefined;
+      this.#isAbandoned = false;
+      this.#step(reply);
+    }
+    if (this.#next.kind === 'end') this.#settle();
+    else this.#wait(this.#next.ms);
   }
 
   /** There is nothing more to do. */
@@ -262,14 +265,15 @@ class StoreLease {
   /** Goes on after a pause. */
   #wait(ms, input = TIME) {
     this.#isRunning = false;
-    this.#timer = setTimeout(() => this.#run(input), ms);
+    this.#timer = setTimeout(() => this.#tell(input), ms);
     // A lease that is held does not keep the event loop alive.
-    if (this.channel !== undefined && this.#released === undefined) this.#timer.unref();
+    if (this.channel !== undefined && this.#state !== 'released') this.#timer.unref();
   }
 
-  /** Has the driver take a step. Returns what is next. */
+  /** Has the driver take a step, notes what is next, and tells the application. Who is told may close the lease meanwhile. */
   #step(input) {
     const { reports, next } = this.#driver.step(input, hostMonotonic(), unixNow());
+    if (this.#next?.kind !== 'call') this.#next = ownOf(next);
     for (const report of reports) {
       try {
         this.#note(ownOf(report));
@@ -279,7 +283,6 @@ class StoreLease {
         this.#onSettled();
       }
     }
-    return ownOf(next);
   }
 
   /** Makes a call. Returns the input that follows. */
@@ -294,8 +297,6 @@ class StoreLease {
     } catch (failure) {
       this.#callFailure = failure;
       return FAILED;
-    } finally {
-      this.#isAbandoned = false;
     }
   }
 
@@ -307,9 +308,12 @@ class StoreLease {
         return this.#recover();
       case 'lost':
         return this.#lose(lost);
+      case 'unsettled':
+        // The call was not made. That it has failed comes next.
+        this.#callFailure = faultError(fault);
+        return undefined;
       case 'failed':
       case 'refused':
-      case 'unsettled':
         return this.#fail(fault ? faultError(fault) : this.#callFailure);
       // 'unlocked': another process of the host was stopped. Nothing depends on it.
     }
