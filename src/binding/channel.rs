@@ -21,7 +21,7 @@ use super::source::Source;
 use super::values::{Value, end_of, report};
 use crate::core::fault::{Fault, fault};
 use crate::core::listeners::Listener;
-use crate::pages::Loss;
+use crate::core::loss::Loss;
 
 thread_local! {
     /// They live as long as the thread.

@@ -6,10 +6,11 @@ use napi_derive::napi;
 use super::values::{Value, end_of, list, or_null, report};
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::{Layout, Tick};
+use crate::core::loss::Loss;
 use crate::core::sequencer::NEVER;
 use crate::pages::Page;
 use crate::register_lease::{
-    At, CONFIRMED, Call, Driver, Found, Holder, Input, Key, Limits, Loss, Next, Patience, Record,
+    At, CONFIRMED, Call, Driver, Found, Holder, Input, Key, Limits, Next, Patience, Record,
     Refusal, Reply, Report, Settings, Token, Unreadable,
 };
 use crate::registry::{HostPage, HostPages, Request, Share};

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod fault;
 pub mod layout;
 pub mod listeners;
+pub mod loss;
 pub mod node;
 pub mod sequence;
 pub mod sequencer;

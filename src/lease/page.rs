@@ -3,7 +3,21 @@
 use super::record::Token;
 use crate::core::layout::Tick;
 use crate::core::sequencer::Window;
-pub use crate::pages::Loss;
+
+/// Why a page has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Loss {
+    /// Another host has taken the slot after the lease expired.
+    Taken = 1,
+    /// The store has no record of the slot.
+    Missing,
+    /// The store's record is older than the page.
+    Reverted,
+    /// The last process of this host released the slot.
+    Released,
+    /// This machine was restored from a snapshot. The original machine may hold the slot.
+    Restored,
+}
 
 /// What each step is given.
 #[derive(Clone, Copy, Debug)]

@@ -20,6 +20,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::header::{HEADER_BYTES, MAGIC};
 use super::processes::{ENTRIES, ProcessEntry};
 use crate::core::layout::{MAX_COUNTERS, Tick};
+use crate::core::loss::Loss;
 use crate::core::sequence::{Cells, mark_code, mark_of};
 use crate::files::path::Identity;
 
@@ -121,21 +122,6 @@ pub struct Notes {
     recorded: AtomicU64,
     /// Zeros.
     _rest: [AtomicU64; 31],
-}
-
-/// The reason of a leased page's end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Loss {
-    /// Another host has taken the slot after the lease expired.
-    Taken = 1,
-    /// The store has no record of the slot.
-    Missing,
-    /// The store's record is older than the page.
-    Reverted,
-    /// The last process of this host released the slot.
-    Released,
-    /// This machine was restored from a snapshot. The original machine may hold the slot.
-    Restored,
 }
 
 /// The state of a store's lease, as its page has it.
@@ -244,13 +230,11 @@ impl Notes {
 
     /// The state of the lease.
     pub(super) fn lease_status(&self, owner: u64) -> LeaseStatus {
-        let losses = [Loss::Taken, Loss::Missing, Loss::Reverted, Loss::Released, Loss::Restored];
-        let loss = self.loss.load(Acquire);
         let (renewer, since_ms) = self.renewer();
         LeaseStatus {
             namespace: self.namespace.load(Acquire),
             owner,
-            loss: losses.into_iter().find(|one| *one as u64 == loss),
+            loss: Loss::of_number(self.loss.load(Acquire)),
             renewed_ms: self.renewed_ms.load(Acquire),
             renewals: self.renewals.load(Acquire),
             renewer,
@@ -268,8 +252,7 @@ impl Notes {
     /// See [`Page::is_disputed`](super::Page::is_disputed).
     #[inline]
     pub(super) fn is_disputed(&self) -> bool {
-        let loss = self.loss.load(Acquire);
-        [Loss::Missing, Loss::Reverted, Loss::Restored].iter().any(|one| *one as u64 == loss)
+        Loss::of_number(self.loss.load(Acquire)).is_some_and(Loss::is_disputed)
     }
 
     /// Counts a renewal by this process.
@@ -289,9 +272,10 @@ impl Notes {
     /// Notes the reason of a leased page's end. Keeps the first reason, but one that makes its IDs disputed replaces one that does
     /// not. Returns whether it is the first.
     pub(super) fn note_loss(&self, loss: Loss) -> bool {
-        let is_graver = matches!(loss, Loss::Reverted | Loss::Restored);
-        let is_light = |seen| [Loss::Taken, Loss::Released].iter().any(|one| *one as u64 == seen);
-        let may_follow = |seen| seen == 0 || is_graver && is_light(seen);
+        let may_follow = |seen| match Loss::of_number(seen) {
+            Some(first) => loss.is_disputed() && !first.is_disputed(),
+            None => seen == 0,
+        };
         let change = |seen| may_follow(seen).then_some(loss as u64);
         self.loss.fetch_update(AcqRel, Acquire, change) == Ok(0)
     }

@@ -14,7 +14,6 @@ use std::fs::File;
 use std::thread;
 use std::time::Duration;
 
-use super::contents::Loss;
 use super::directory::Directory;
 use super::header::{Authority, Header, Terms, name_prefix};
 use super::life::{CHANGE_PAUSE, Earlier, TRIES};
@@ -24,6 +23,7 @@ use super::processes::Process;
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
+use crate::core::loss::Loss;
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER, Window};
 use crate::files::lock::{self, LockMode, USERS};
@@ -79,8 +79,7 @@ impl Page {
         is_first.then_some(highest)
     }
 
-    /// Whether another machine may issue the page's IDs, too: it has ended since this one was restored from a snapshot, or since its
-    /// store has lost data. So what was made ahead is handed out no more: bookings, and the IDs in a ring.
+    /// Whether it has ended for a reason by which its IDs are disputed: see [`Loss::is_disputed`].
     #[inline]
     pub fn is_disputed(&self) -> bool {
         self.notes().is_disputed()

@@ -49,7 +49,7 @@ mod processes;
 mod sweep;
 mod word;
 
-pub use contents::{LeaseStatus, Loss, Notes};
+pub use contents::{LeaseStatus, Notes};
 pub use directory::Directory;
 pub use header::{Authority, BootId, Header, Terms};
 pub use lease::LeasesLock;

@@ -1,8 +1,8 @@
 //! What goes into a machine, and what comes out of it.
 
-use super::page::Loss;
 use super::record::{Bucket, Holder, Key, Limits, Namespace, Token, Unreadable};
 use crate::core::layout::{Layout, Tick};
+use crate::core::loss::Loss;
 
 /// What a lease is for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

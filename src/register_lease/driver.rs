@@ -5,7 +5,8 @@
 
 use super::calls::{At, Call, Command, Event, Refusal, Reply, Settings};
 use super::machine::Machine;
-use super::page::{Host, Loss, Phase, Renewal};
+use super::page::{Host, Phase, Renewal};
+use crate::core::loss::Loss;
 
 /// The pause before the next look at the slot that another process of the host takes.
 const JOIN_MS: i64 = 20;

@@ -2,9 +2,10 @@
 
 use super::calls::{Command, Settings};
 use super::machine::{Here, Machine, Over, Stage, User};
-use super::page::{Judgement, Loss, Phase, Renewal, Word, judge};
+use super::page::{Judgement, Phase, Renewal, Word, judge};
 use super::record::{Bucket, Line, Token};
 use crate::core::layout::Tick;
+use crate::core::loss::Loss;
 
 impl<P: Clone> Machine<P> {
     /// Rule 3: writes the line with a new token and a higher ceiling, over the bucket that was seen last.

@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 
 use super::calls::{At, Call, Command, Event, Found, Record, Refusal, Reply, Settings};
-use super::page::{Host, Loss, Phase, Word};
+use super::page::{Host, Phase, Word};
 use super::record::{Bucket, Key, Limits, Namespace, Token};
 use crate::core::clock::HOUR_MS;
 use crate::core::layout::Tick;
+use crate::core::loss::Loss;
 
 /// A process's lease.
 #[derive(Clone, Debug)]

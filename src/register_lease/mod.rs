@@ -40,7 +40,7 @@ mod take;
 pub use calls::{At, Call, Command, Event, Found, Record, Refusal, Reply, Settings};
 pub use driver::{Driver, Input, Next, Patience, Report};
 pub use machine::Machine;
-pub use page::{Host, Judgement, Loss, Phase, Renewal, Tenure, Word, judge};
+pub use page::{Host, Judgement, Phase, Renewal, Tenure, Word, judge};
 pub use record::{
     Bucket, Holder, Key, Limits, Line, MOST_BYTES, Namespace, Ranges, SIZES, Token, Unreadable,
 };

@@ -2,6 +2,7 @@
 
 use super::record::{Line, Token};
 use crate::core::layout::Tick;
+use crate::core::loss::Loss;
 use crate::core::sequencer::Window;
 
 /// A page's lease word: one atomic, which the processes of a host share.
@@ -45,19 +46,6 @@ pub enum Phase {
     Open,
     /// It issues nothing any more.
     Ended,
-}
-
-/// Why a page has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Loss {
-    /// Another host has taken the line, above all that this page may have issued.
-    Taken,
-    /// The store has lost data: the line is older than what it confirmed, or absent.
-    Reverted,
-    /// This host has ended it: it was released, lost its name, or another process took its line over.
-    Released,
-    /// This machine was restored from a snapshot. The original may hold the line, and go on.
-    Restored,
 }
 
 /// Whose a page is in a store.

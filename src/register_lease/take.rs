@@ -2,8 +2,9 @@
 
 use super::calls::{Call, Command, Found, Record, Refusal};
 use super::machine::{Here, Known, Look, Machine, Over, Search, Stage, User};
-use super::page::{Loss, Phase, Renewal, Tenure, Word};
+use super::page::{Phase, Renewal, Tenure, Word};
 use super::record::{Bucket, Key, Line, Namespace, Ranges, Token};
+use crate::core::loss::Loss;
 use crate::core::sequencer::{NEVER, Window};
 
 /// Why a line may be taken. Those that are best come first.

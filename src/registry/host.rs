@@ -21,11 +21,12 @@ use super::share::Share;
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Class, Failure};
 use crate::core::layout::Tick;
+use crate::core::loss::Loss;
 use crate::core::node::Node;
 use crate::core::sequencer::Window;
 use crate::generator::Generator;
-use crate::pages::{self, Directory, LeasesLock, Page};
-use crate::register_lease::{Host, Loss, Phase, Renewal, Tenure, Token, Word};
+use crate::pages::{Directory, LeasesLock, Page};
+use crate::register_lease::{Host, Phase, Renewal, Tenure, Token, Word};
 
 /// A leased page of this host, as one lease of this process found or made it.
 #[derive(Clone)]
@@ -135,12 +136,7 @@ impl HostPages {
 
     /// Why a page has ended, or lost its name.
     pub fn loss_of(page: &Page) -> Loss {
-        match page.lease_status().and_then(|leasing| leasing.loss) {
-            Some(pages::Loss::Taken) => Loss::Taken,
-            Some(pages::Loss::Missing | pages::Loss::Reverted) => Loss::Reverted,
-            Some(pages::Loss::Restored) => Loss::Restored,
-            Some(pages::Loss::Released) | None => Loss::Released,
-        }
+        page.lease_status().and_then(|leasing| leasing.loss).unwrap_or(Loss::Released)
     }
 
     fn note(&mut self, failure: Failure) {
@@ -293,7 +289,7 @@ impl Host for HostPages {
         let leasing = page.page().lease_status();
         let (namespace, owner) = leasing.map_or((0, 0), |one| (one.namespace, one.owner));
         let worker = page.page().header().node.worker_id();
-        Tenure { namespace: Token(namespace as u64), owner: Token(owner as u64), worker }
+        Tenure { namespace: Token(namespace), owner: Token(owner), worker }
     }
 
     fn phase(&self, page: &HostPage) -> Phase {
@@ -366,12 +362,7 @@ impl Host for HostPages {
     }
 
     fn end(&mut self, page: &HostPage, loss: Loss) -> Option<Tick> {
-        page.page().end_lease(match loss {
-            Loss::Taken => pages::Loss::Taken,
-            Loss::Reverted => pages::Loss::Reverted,
-            Loss::Released => pages::Loss::Released,
-            Loss::Restored => pages::Loss::Restored,
-        })
+        page.page().end_lease(loss)
     }
 
     fn loss(&self, page: &HostPage) -> Loss {

@@ -191,7 +191,8 @@ fn a_ring_that_needs_too_much_memory_is_refused() {
 /// What a ring has is handed out after a loss, too, unless another machine may hand it out.
 #[test]
 fn ids_of_a_page_are_dropped_where_they_are_disputed() {
-    use crate::pages::{Loss, Page};
+    use crate::core::loss::Loss;
+    use crate::pages::Page;
     for (loss, is_kept) in [
         (Loss::Taken, true),
         (Loss::Released, true),

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use snowdrift::core::clock::Clock;
 use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::{Layout, Tick};
+use snowdrift::core::loss::Loss;
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::{NEVER, Stall, Window};
 use snowdrift::generator::Generator;
-use snowdrift::pages::{BootId, Directory, Loss, Page};
+use snowdrift::pages::{BootId, Directory, Page};
 
 use super::{TestClock, directory, draw, duplicates, ids, memory, node, open};
 use crate::amount::storm;

@@ -157,13 +157,13 @@ fn booked(page: Page, clock: &Arc<ManualClock>) -> (Caller, Booking) {
 #[test]
 #[cfg(all(target_os = "linux", not(miri)))]
 fn what_any_thread_or_process_has_booked_is_lost_with_a_page_whose_ids_are_disputed() {
-    use crate::pages::{Directory, Loss};
+    use crate::core::loss::Loss;
+    use crate::pages::Directory;
     for (losses, is_kept) in [
         (&[Loss::Taken][..], true),
         (&[Loss::Released], true),
         (&[Loss::Restored], false),
         (&[Loss::Reverted], false),
-        (&[Loss::Missing], false),
         // It was lost just before the snapshot was taken.
         (&[Loss::Taken, Loss::Restored], false),
         (&[Loss::Released, Loss::Restored], false),
@@ -204,7 +204,7 @@ fn a_booking_whose_ids_are_disputed_is_not_waited_for() {
     page.open_lease(window(-1, 1000), 0);
     page.sequence().reserve(&Default::default(), &mut || clock_tick(&clock), |_| 4096).unwrap();
     let (caller, booking) = booked(page, &clock);
-    caller.page().end_lease(crate::pages::Loss::Restored);
+    caller.page().end_lease(crate::core::loss::Loss::Restored);
     let (mut left, mut waits) = (Duration::from_millis(10), Waits::default());
     assert_eq!(caller.await_turn(&booking, &mut left, &mut waits), None);
     assert_eq!((clock.now().ms, waits.count), (START, 0));

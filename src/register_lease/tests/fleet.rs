@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use super::super::*;
 use crate::core::layout::{Layout, Tick};
+use crate::core::loss::Loss;
 use crate::core::sequencer::{NEVER, Window};
 
 pub const SECOND: i64 = 1000;

@@ -9,6 +9,7 @@ use super::super::machine::{Known, Look, Stage, User};
 use super::super::*;
 use super::NAMES;
 use crate::core::layout::{Layout, Tick};
+use crate::core::loss::Loss;
 use crate::core::sequencer::{NEVER, Window};
 
 pub const TTL: i64 = 2;
