@@ -9,8 +9,7 @@
 //! | `pages` | pages: the memory in which threads and a host's processes share a node's sequence; places, terms |
 //! | `generator` | a node's present page with its clock, window and waits |
 //! | `authority` | the authority that allows a page to issue: slot files, their records, the thread that renews them; resets |
-//! | `lease` | the protocol of leases from stores, without input and output: `js/lease` makes its calls |
-//! | `register_lease` | the same with two kinds of record, for stores and directories; it replaces `lease` |
+//! | `register_lease` | the protocol of leases, without input and output: `js/lease` makes the calls that it wants |
 //! | `registry` | one generator per node for the whole process |
 //! | `ring` | IDs generated ahead, taken by many threads without a lock |
 //! | `binding` | Node-API; only this folder depends on Node |
@@ -21,7 +20,6 @@ mod binding;
 pub mod core;
 mod files;
 pub mod generator;
-pub mod lease;
 pub mod pages;
 pub mod register_lease;
 pub mod registry;

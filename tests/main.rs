@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `every_clock_path`, `plain_model`, `shared` | the sequencer, plain and shared, in every order of its steps |
 //! | `host`, `store` | a host's pages and its records, as they are and simulated |
-//! | `leases` | the leases' protocol in every order of its steps, and fleets in virtual time |
 //! | `ring` | the ring |
 //! | `fuzz` | what fuzzing has found worth keeping |
 //! | `rule`, `model` | the sequencer's rule in its plainest form |
@@ -17,7 +16,6 @@ mod every_clock_path;
 mod fuzz;
 #[cfg(target_os = "linux")]
 mod host;
-mod leases;
 mod model;
 mod plain_model;
 mod ring;
