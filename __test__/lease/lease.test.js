@@ -369,7 +369,7 @@ test('a store that was restored from a backup is noticed, and its floor raised',
   await until(() => flake.lease.owner !== owner);
   const [{ code, message }] = await warned;
   assert.equal(code, 'SNOWFLAKE_NAMESPACE_LOST');
-  assert.match(message, /is recorded with an older ceiling: a backup was restored/);
+  assert.match(message, /is no longer recorded, or with an older ceiling: .*a backup was restored/);
   assert.equal(store.namespace.namespace, namespace);
   assert.ok(flake.lease.floor >= ceiling);
   const next = await leased(store, { layout, maxClockSkew: 300 });
@@ -385,7 +385,7 @@ test('a slot that another holder has before the hold has expired shows an older 
   await until(() => flake.lease.lost !== undefined);
   const [{ code, message }] = await warned;
   assert.equal(code, 'SNOWFLAKE_NAMESPACE_LOST');
-  assert.match(message, /is recorded with an older ceiling/);
+  assert.match(message, /is no longer recorded, or with an older ceiling/);
   assert.equal(flake.lease.lost, 'reverted');
 });
 
@@ -472,7 +472,7 @@ test('the first lease of a namespace in a store that may forget waits for the ho
   assert.match(message, /waits 1\d\d\d ms for its first ID/);
   assert.match(
     detail,
-    /^memory:default: the namespace is new, or was lost.*snowdrift namespace create URL --new$/,
+    /^memory:default: .*the namespace was lost or recovered, or it is new.*snowdrift recover URL --new$/,
   );
   await soon(flake.nextId);
   const second = await leased(store, { ttl: 1000, maxClockSkew: 200 });

@@ -8,7 +8,9 @@ const { after, before, test } = require('node:test');
 const { Worker } = require('node:worker_threads');
 
 const { CallTimeout, monotonic, runWithin } = require('../../js/runtime/time.js');
+const { memory } = require('../../js/stores/memory.js');
 const { limitWait } = require('../support/limit-wait.js');
+const { SnowFlake, until } = require('../support/support.js');
 
 const LIMIT_MS = 300;
 
@@ -58,4 +60,20 @@ test('without a reply a call ends after its limit, as CallTimeout says', async (
   assert.equal(failure.message, `no answer within ${LIMIT_MS} ms`);
   // A timer of Node may be early by a ms.
   assert.ok(monotonic() - begun >= LIMIT_MS - 10);
+});
+
+test('a renewal that its ttl leaves too little time names ttl', async () => {
+  const store = memory();
+  let isSilent = false;
+  for (const name of ['read', 'write', 'now']) {
+    const call = store[name];
+    store[name] = (...values) => (isSilent ? new Promise(() => {}) : call(...values));
+  }
+  const options = { datacenterId: 1, scope: 'process', ttl: 1000, callTimeout: 60_000 };
+  const flake = await SnowFlake.lease(store, options);
+  isSilent = true;
+  await until(() => flake.lease.failure !== undefined);
+  assert.match(flake.lease.failure, /did not answer within 166 ms: .* set a longer ttl$/);
+  isSilent = false;
+  await flake.close();
 });

@@ -196,7 +196,7 @@ class StoreCalls {
     try {
       return await runWithin(ms, send, limit);
     } catch (cause) {
-      throw storeFailure(this.#server, call, cause);
+      throw storeFailure(this.#server, call, cause, ms < this.#callTimeout);
     } finally {
       this.#pending.delete(limit);
     }

@@ -43,7 +43,7 @@ class StoreLease {
   #calls;
   #driver;
   #state = 'held';
-  /** The slot from which this process draws, as its page said last, and the namespace's floor and reach when it was opened. */
+  /** The slot from which this process draws, as its page said last, and the namespace's reach when it was opened. */
   #slot;
   #namespace;
   /** The kind of loss, and the slot before. */
@@ -423,8 +423,7 @@ class StoreLease {
     const longest = namespace.reach + maxClockSkew + callTimeout;
     if (left() > longest) return;
     if (left() > timing.LONG_WAIT_MS) {
-      const isNew = this.#slot.floor === namespace.floor;
-      warnOfFloor(this.#register, { workerId: this.workerId, isNew, ms: Math.round(left()) });
+      warnOfFloor(this.#register, { workerId: this.workerId, ms: Math.round(left()) });
     }
     const deadline = monotonic() + longest;
     while (left() > 0 && monotonic() < deadline && this.#released === undefined) {

@@ -94,17 +94,14 @@ function unusableToo(faults) {
   return ` or cannot be used (${described.join('; ')})`;
 }
 
-/** The limits that a namespace records for its holders, with the flags of the command that raises them. */
-const LIMITS = { ttl: 'ttl', maxClockSkew: 'max-clock-skew', maxAhead: 'max-ahead' };
-
 /** The texts of losses. @param scope the scope of the holders */
 const LOSSES = {
   taken: (scope) => `was taken over by another ${scope}, since it was not renewed in time`,
-  missing: () => 'is no longer recorded: a table or key was dropped, or a server lost its data',
   reverted: () =>
-    'is recorded with an older ceiling: a backup was restored, or a replica that lagged took over',
+    'is no longer recorded, or with an older ceiling: a table or key was dropped, a backup was restored, a replica that lagged took over, or snowdrift recover was run',
   restored: () => 'may be that of the machine whose snapshot this one was restored from',
-  page: () => 'is no longer shared by the processes of this host, since its page was deleted',
+  page: () =>
+    'has no page of this host any more: the page was deleted, or another process of this host took the workerId over',
 };
 
 const lossOf = (lost, scope = 'process') => LOSSES[lost](scope);
@@ -121,10 +118,6 @@ const TEXTS = {
       `maxAhead is ${maxAhead} ms, and nothing records this node: a restart would issue the IDs taken ahead of the clock again. Record it with state: '/var/lib/app/ids', lease a worker ID (SnowFlake.lease(), SNOWDRIFT_LEASE), or leave out maxAhead`,
     'no-shared-memory': () =>
       "scope 'host' needs a directory in memory that the host's processes see, and this system has none at /dev/shm: mount a tmpfs there, set SNOWDRIFT_SHARED to a directory in one, or use scope 'process' and give each process a workerId of its own",
-    'store-limits': ({ store, limits }) => {
-      const raise = limits.map(({ name, own }) => `--${LIMITS[name]} ${own}`).join(' ');
-      return `${limits.map(textOf).join(' and ')} is more than ${store} allows its holders, in ms. Lower it to the recorded value, or raise that for all holders: snowdrift namespace raise URL ${raise}`;
-    },
     'ring-too-large': ({ slots, most }) =>
       `a ring of ${slots} IDs (those of a tick << boostPower) exceeds the limit of ${most} (${most / 2 ** 17} MiB): choose a smaller boostPower, or fewer sequenceBits`,
   },
@@ -137,8 +130,6 @@ const TEXTS = {
       `this machine's clock is ${Math.round(Math.abs(skew))} ms ${skew > 0 ? 'ahead of' : 'behind'} the clock of ${store}; maxClockSkew allows ${most} ms. Set this machine's clock right (NTP), or the store's`,
   },
   ERR_SNOWFLAKE_CONFLICT: {
-    'store-unproven': ({ store, worker }) =>
-      `${store} is not the store from which this host holds workerId ${worker}, or no process of the host has shown that it is: it may be a copy of that store, or one that has gone back in time. Use another namespace for the copy`,
     'page-max-ahead': ({ place, pid, theirs, ours }) =>
       `maxAhead is ${ours} ms in this process, and ${theirs} ms in the processes that share ${place}${pid === undefined ? '' : `, such as process ${pid}`}: set the same maxAhead in all processes of a node`,
     'page-kind': ({ place, pid, theirs, ours }) =>
@@ -196,9 +187,7 @@ const TEXTS = {
     'store-ahead': ({ store, from }) =>
       `the namespace of ${store} starts after ${moment(from)}, further ahead of its clock than any holder can be: set the clock of the store right. If its record is damaged: snowdrift recover URL`,
     'store-records': ({ store, evidence }) =>
-      `${store} has records of another format: ${evidence}. Leave them, since their holders may issue IDs. A newer snowdrift may have written them: then update this one. Or another program, or a setting of the session, has changed them. To continue at once, use another namespace with a datacenterId that this one does not use`,
-    'store-changing': ({ store, key }) =>
-      `${store} failed to acquire a slot: its key ${key} keeps changing`,
+      `${store} has records of another format: ${evidence}. Leave them, since their holders may issue IDs. If a newer snowdrift has written them, update this one. If another program, or a setting of the session, has changed them, correct that, and run: snowdrift recover URL. To continue at once, use another namespace with a datacenterId that this one does not use`,
     'store-unsettled': ({ store, ttl }) =>
       `${store} failed to acquire a slot: its records keep changing, or its calls are too slow for a ttl of ${ttl} ms. Set a longer ttl`,
     'page-io': (values) => refusalOfSystem(values, PAGE_REMEDIES),
@@ -282,8 +271,7 @@ const TEXTS = {
   // Parts of other texts, and warnings.
   none: {
     'slot-record-damaged': ({ worker }) =>
-      `the record of workerId ${worker} is damaged, or has times that no holder can have: see snowdrift slots`,
-    limit: ({ name, own, recorded }) => `${name} ${own} (recorded: ${recorded})`,
+      `the record of workerId ${worker} is damaged, or has times that no holder can have: see snowdrift slots URL. snowdrift recover URL replaces a damaged one`,
     holder: ({ worker, pid, host, started }) =>
       `${worker === undefined ? '' : `workerId ${worker}: `}process ${pid} on ${host}, started ${moment(started)}`,
     layout: ({ timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits, ...rest }) =>
@@ -307,4 +295,4 @@ function wordsFor(fault, texts = TEXTS) {
 
 const textOf = (fault) => wordsFor(fault).message;
 
-module.exports = { LIMITS, TEXTS, lackOf, lossOf, textOf, wordsFor };
+module.exports = { TEXTS, lackOf, lossOf, textOf, wordsFor };

@@ -78,16 +78,17 @@ function warnOfVariable(given, name) {
   );
 }
 
-/** Warns that a lease waits for its floor. @param isNew whether the floor is the namespace's, not a former holder's */
-function warnOfFloor(store, { workerId, isNew, ms }) {
-  const create = propertyOf(store, 'mayForget')
-    ? ' If there never was one, create it ahead: snowdrift recover URL --new'
-    : '';
-  const why = isNew
-    ? `the namespace is new, or was lost and recovered. Its earlier holders may issue IDs until then.${create}`
-    : `the last holder of workerId ${workerId} did not release it, and may have issued IDs until then.`;
+/** Warns that a lease waits for its floor. */
+function warnOfFloor(store, { workerId, ms }) {
+  const [isNew, create] = propertyOf(store, 'mayForget')
+    ? [
+        ', or it is new',
+        '. If there never was a namespace, create it ahead: snowdrift recover URL --new',
+      ]
+    : ['', ''];
   const message = `SnowFlake.lease() waits ${ms} ms for its first ID.`;
-  warn('SNOWFLAKE_FLOOR', message, `${store.name}: ${why}`);
+  const why = `the last holder of workerId ${workerId} did not release it, or the namespace was lost or recovered${isNew}`;
+  warn('SNOWFLAKE_FLOOR', message, `${store.name}: ${why}. IDs up to then may exist${create}`);
 }
 
 /** The most names of other namespaces in a warning. */
@@ -107,16 +108,14 @@ function warnOfNamespace({ name }, others) {
 /** Warns of a loss after which other holders may have issued the same IDs as this one. */
 function warnOfNamespaceLoss(store, { workerId, lost, isShared, reach }) {
   const { name } = store;
-  const scope = propertyOf(store, 'scope');
   const holder = isShared ? 'this host' : 'this process';
-  const tools =
-    lost === 'missing'
-      ? '. If an ORM dropped the table, give it a schema of its own: ?schema=ids'
-      : '';
+  const tools = /^(typeorm|postgres|mysql):/.test(name)
+    ? '. If an ORM dropped the table, give it a schema of its own: ?schema=ids'
+    : '';
   const remedy =
-    scope === 'process'
+    propertyOf(store, 'scope') === 'process'
       ? 'Set its auto-increment above all earlier worker IDs'
-      : `After a restore, run: snowdrift recover URL${tools}`;
+      : `Unless that was done, run: snowdrift recover URL${tools}`;
   warn(
     'SNOWFLAKE_NAMESPACE_LOST',
     `workerId ${workerId} of ${name} ${lossOf(lost)}.`,

@@ -151,10 +151,11 @@ class TableFailure extends Error {
 /**
  * The error for a call that failed.
  * @param server 'PostgreSQL at db:5432', or the store's name
+ * @param isBoundByTtl whether the call had less time than `callTimeout`
  */
-function storeFailure(server, call, failure) {
+function storeFailure(server, call, failure, isBoundByTtl = false) {
   try {
-    return wordFailure(server, call, failure);
+    return wordFailure(server, call, failure, isBoundByTtl);
   } catch {
     // Of an application's own store, whose error cannot be read.
     const what = `${server} failed to ${ACTIONS[call] ?? call}, with an error that cannot be read`;
@@ -162,10 +163,10 @@ function storeFailure(server, call, failure) {
   }
 }
 
-function wordFailure(server, call, failure) {
+function wordFailure(server, call, failure, isBoundByTtl) {
   if (failure instanceof SnowFlakeError) return failure;
   const root = rootOf(failure);
-  const [text, ...quote] = explain(server, call, root, failure);
+  const [text, ...quote] = explain(server, call, root, failure, isBoundByTtl);
   const code = codeOf(root);
   const hasCode = typeof code === 'string' && /^[A-Z0-9_]{3,40}$/.test(code);
   const message = hasCode ? text.replace(': ', ` (${code}): `) : text;
@@ -184,10 +185,11 @@ const MOST_READ = 1000;
 const startOf = (text) => (typeof text === 'string' ? text.slice(0, MOST_READ) : '');
 
 /** The text of an error, and the client's own where it says more. */
-function explain(server, call, root, failure) {
+function explain(server, call, root, failure, isBoundByTtl) {
   if (root instanceof CallTimeout) {
+    const slow = isBoundByTtl ? '. If its calls are slow, set a longer ttl' : '';
     return [
-      `${server} did not answer within ${root.ms} ms: check that it runs, that this is its port, and that no firewall drops packets`,
+      `${server} did not answer within ${root.ms} ms: check that it runs, that this is its port, and that no firewall drops packets${slow}`,
     ];
   }
   const text = describe(root);
