@@ -222,21 +222,40 @@ hostTest('one that closes while another one opens leaves it a slot', async () =>
   assert.equal(store.count('release'), store.count('take'));
 });
 
-hostTest('one that closes while another one waits for its renewal leaves it no slot', async () => {
-  // Nothing else shows that the slot is of this store, and not of a copy.
+hostTest('one that is left alone with a slot that it joined takes it over', async () => {
+  // Only a renewal by the one that took it shows that the slot is of this store, and not of a copy.
   const store = faulty();
   const first = await leased(store);
-  const joining = leased(store);
-  await until(
-    () => store.calls.filter(({ name, of }) => name === 'read' && of === 'slot').length > 1,
-  );
-  const read = time.passed;
-  await first.close();
-  const second = await joining;
-  assert.ok(time.passed - read < TTL, 'it does not wait for the end of the hold');
-  assert.notEqual(second.lease.owner, first.lease.owner);
+  const second = await leased(store);
+  const { owner, slot, ceiling } = first.lease;
+  const ids = [...first.nextIds(2000), ...second.nextIds(2000)];
+  await time.run(first.close());
+  assert.equal(second.lease.owner, owner);
+  ids.push(second.nextId());
+  const left = time.passed;
+  await until(() => second.lease.owner !== owner);
+  assert.ok(time.passed - left < TTL, 'before its ceiling');
+  await until(() => second.lease.state === 'held');
+  assert.deepEqual(second.lease.slot, slot);
+  assert.ok(second.lease.floor < ceiling, 'it waits for no more than was issued');
+  ids.push(...second.nextIds(2000));
+  assert.equal(countDuplicates(ids), 0);
+  assert.equal(heldSlots(store).length, 1);
+  // From then on it renews.
+  const { renewals } = second.lease;
+  await until(() => second.lease.renewals > renewals);
+});
+
+hostTest('one whose release fails keeps no other one of the host waiting', async () => {
+  const store = faulty();
+  const first = await leased(store, { callTimeout: 1000 });
+  store.fault = () => Promise.reject(new Error('away'));
+  await time.run(first.close());
+  assert.equal(heldSlots(store).length, 1, 'it expires');
+  const closed = time.passed;
+  const second = await leased(memory());
   assert.equal(typeof second.nextId(), 'bigint');
-  assert.equal(heldSlots(store).length, 1, 'and it frees the slot');
+  assert.ok(time.passed - closed < 1000, 'it waits for no lock');
 });
 
 hostTest('two that take a slot at one time keep both until they close', async () => {
@@ -248,7 +267,7 @@ hostTest('two that take a slot at one time keep both until they close', async ()
   const going = new Promise((resolve) => {
     go = resolve;
   });
-  stopped.fault = ({ does }) => does === 'take' && going;
+  stopped.late = ({ does }) => does === 'take' && going;
   // Its renewals are waited for.
   const first = leased(stopped, { ttl: SHORT_TTL });
   await until(() => stopped.count('take') > 0);
@@ -282,9 +301,10 @@ hostTest('one that finds a slot of the host while it takes another one joins it'
   const going = new Promise((resolve) => {
     go = resolve;
   });
-  stopped.fault = ({ name }) => name === 'list' && going;
+  const isLook = ({ name, of }) => name === 'read' && of === 'bucket';
+  stopped.fault = (call) => isLook(call) && going;
   const first = leased(stopped);
-  await until(() => stopped.calls.some(({ name }) => name === 'list'));
+  await until(() => stopped.calls.some(isLook));
   const second = await leased(other, { callTimeout: 50 });
   go();
   assert.equal((await first).lease.owner, second.lease.owner);

@@ -201,6 +201,7 @@ impl<P: Clone> Driver<P> {
         };
         if next == Next::End {
             self.stage = Stage::Ended;
+            self.machine.abandon(host);
         }
         (reports, next)
     }
@@ -252,10 +253,11 @@ impl<P: Clone> Driver<P> {
                 }
                 // The call is not made.
                 self.writes = 0;
-                reports.push(Report::Unsettled);
                 let failed = Event::Reply(Reply::Failed, None, at.mono);
-                let command = self.machine.step(failed, at, host);
-                return self.conclude(command, at, host, reports);
+                return match self.machine.step(failed, at, host) {
+                    Command::Failed => self.failed(Report::Unsettled, at, reports),
+                    command => self.conclude(command, at, host, reports),
+                };
             }
             Command::Open => {
                 let page = self.machine.page().cloned()?;

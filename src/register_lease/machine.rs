@@ -188,6 +188,17 @@ impl<P: Clone> Machine<P> {
         self.call.is_some()
     }
 
+    /// Leaves its page, and lets others of the host look for a slot, where its line could not be freed in time.
+    pub fn abandon(&mut self, host: &mut dyn Host<Page = P>) {
+        if let Some(user) = self.user.take()
+            && host.leave(&user.page)
+        {
+            host.end(&user.page, Loss::Released);
+            host.leave(&user.page);
+        }
+        host.unlock();
+    }
+
     /// Takes an event. Returns what is to be done.
     pub fn step(&mut self, event: Event, at: At, host: &mut dyn Host<Page = P>) -> Command {
         let here = &mut Here { host, at };
