@@ -440,7 +440,7 @@ describe('processes of a host', { concurrency: 2 }, () => {
       await inRounds(RELEASED, () => withHosts(1, scene));
     });
 
-    test('a host that has taken two slots returns to one', async () => {
+    test('a host that has taken two slots keeps both until their users end, and others join one', async () => {
       await withHosts(1, async (host) => {
         const url = await newUrl(server);
         const options = { ...OPTIONS, ttl: 30_000 };
@@ -459,13 +459,21 @@ describe('processes of a host', { concurrency: 2 }, () => {
         await processes[0].draw();
 
         const leases = () => Promise.all(processes.map((process) => process.lease()));
-        const owners = async () => new Set((await leases()).map(({ owner }) => owner)).size;
-        await within(LATE, 'one of them has moved', async () => (await owners()) === 1);
+        const both = await leases();
+        const isRenewed = async () => (await leases()).every(({ renewals }) => renewals > 0);
+        await within(LATE, 'both are renewed', isRenewed);
         assert.deepEqual(
-          (await leases()).map(({ state }) => state),
-          ['held', 'held'],
+          (await leases()).map(({ state, owner }) => [state, owner]),
+          both.map(({ owner }) => ['held', owner]),
         );
-        await untilHeld(url, 1);
+        // The one with the lower worker ID.
+        const [lower, higher] = [0, 1].sort(
+          (a, b) => both[a].slot.workerId - both[b].slot.workerId,
+        );
+        const third = host.start();
+        processes.push(third);
+        assert.equal((await third.open(url, options)).owner, both[lower].owner);
+        await third.draw();
         const drawn = await second.run(({ drawn }) => drawn.length);
         const draws = () => second.run((scene, least) => scene.drawn.length > least, drawn);
         await within(LATE, 'it draws', draws);
@@ -473,6 +481,9 @@ describe('processes of a host', { concurrency: 2 }, () => {
         assert.equal(countDuplicatesOf(ids), 0);
         assert.deepEqual(refusals, []);
         assert.deepEqual(await second.warnings(), []);
+        await processes[higher].close();
+        await untilHeld(url, 1);
+        assert.equal((await third.lease()).owner, both[lower].owner);
       });
     });
   });

@@ -6,6 +6,7 @@ const assert = require('node:assert/strict');
 const { afterEach, test } = require('node:test');
 
 const { memory } = require('../../js/stores/memory.js');
+const { faulty } = require('../support/lease/faulty.js');
 const { LeaseTime } = require('../support/lease/lease-time.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { CachedSnowFlake, SnowFlake, refuses, until } = require('../support/support.js');
@@ -26,9 +27,8 @@ async function lease(stored, options, Class = SnowFlake) {
   return flake;
 }
 
-/** The words of a slot's record. */
-const recordOf = (stored, { workerId }) =>
-  stored.get(`default/slots/1/0/${workerId}`).split(' ').slice(1);
+/** The line of a slot. */
+const lineOf = (stored, { workerId }) => faulty({ stored }).slot(workerId);
 
 for (const scope of ['host', 'process']) {
   test(`afterRestore() ends the slot and takes another (scope '${scope}')`, async () => {
@@ -36,14 +36,14 @@ for (const scope of ['host', 'process']) {
     const flake = await lease(stored, { scope });
     const { slot, owner } = flake.lease;
     flake.nextId();
-    const record = recordOf(stored, slot);
+    const line = lineOf(stored, slot);
     flake.afterRestore();
     const { message } = refuses(() => flake.nextId(), EXPIRED);
     assert.match(message, /restored from/);
     await until(() => flake.lease.state === 'held' && flake.lease.owner !== owner);
     assert.notEqual(flake.workerId, slot.workerId);
     assert.equal(flake.parse(flake.nextId()).workerId, flake.workerId);
-    assert.deepEqual(recordOf(stored, slot), record, 'the original keeps its slot');
+    assert.deepEqual(lineOf(stored, slot), line, 'the original keeps its slot');
   });
 }
 

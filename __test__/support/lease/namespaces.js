@@ -107,7 +107,7 @@ function slotsOf(store) {
     const namespace = await read('namespace');
     if (namespace === undefined) return [];
     const { buckets = '', size, layout } = readText(namespace.text);
-    const perDatacenter = 2 ** Number(layout.split('.')[2]) / size;
+    const perDatacenter = Math.ceil(2 ** Number(layout.split('.')[2]) / size);
     const now = await register.now({ signal });
     const slots = [];
     for (const range of buckets.split(' ').filter((text) => text !== '')) {
