@@ -13,7 +13,7 @@ const { storm } = require('../support/amount.js');
 const { newToken, readText } = require('../support/lease/records.js');
 const { inRounds } = require('../support/lease/rounds.js');
 const { memory } = require('../../js/stores/memory.js');
-const { unixNow } = require('../../js/runtime/time.js');
+const { injectTime, unixNow } = require('../../js/runtime/time.js');
 const {
   SnowFlake,
   countDuplicates,
@@ -563,6 +563,32 @@ describe('records', () => {
     await rewrite(stored, 'namespace', (text) => text.replace(/.$/, 'x'));
     const { fault } = await readStore(recordsOf({ stored }));
     assert.match(fault, /the key namespace is damaged in line 6/);
+  });
+
+  test('slots ends in time where a store is slow, and says how much it did not read', async () => {
+    const stored = new Map();
+    await created(stored, layouts.twitter);
+    await rewrite(stored, 'namespace', (text) => `${text} 0-31`);
+    // The first calls take so long that there is no time for others.
+    let late = 0;
+    const start = process.hrtime.bigint();
+    const hostMonotonic = () => Number((process.hrtime.bigint() - start) / 1_000_000n) + late;
+    injectTime({
+      ...{ unixNow: Date.now, monotonic: () => performance.now(), hostMonotonic },
+      ...{ setTimeout, clearTimeout },
+    });
+    try {
+      const before = async (_, key) => {
+        if (key === '0/0') late = 60_001;
+        await new Promise(setImmediate);
+      };
+      const { slots } = await readStore(recordsOf({ stored, before }));
+      const [{ fault }, ...others] = slots;
+      assert.match(fault, /^memory:default: 24 of its 32 records were not read$/);
+      assert.deepEqual(others, []);
+    } finally {
+      injectTime();
+    }
   });
 
   test('recover replaces what is damaged, and names it and what no lease uses', async () => {
