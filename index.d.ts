@@ -193,24 +193,37 @@ export interface SnowFlakeOptions {
   waitForSlot?: number;
 }
 
-/** Options of {@link SnowFlake.lease}. For servers, `ttl` is 30,000 by default. */
+/** Options of {@link SnowFlake.lease}. */
 export interface LeaseOptions
   extends Omit<SnowFlakeOptions, 'workerId' | 'state' | 'lease' | 'clock'> {
   /**
    * Not for directories. Claims this worker ID, and no other: 0 to the largest of the layout. All processes of this host share
    * it. While another host holds it, the claim waits for `waitForSlot`, then rejects with `ERR_SNOWFLAKE_IN_USE` and the holder.
-   * By default it waits for `ttl` + `callTimeout`, since a restarted container waits for its own dead self.
+   * By default that is `ttl` + `callTimeout`, since a restarted container waits for its own dead self.
    *
    * A lease without a claim takes any free worker ID, also a claimed one whose holder has closed or expired. Let all processes of
    * a datacenter claim, or none.
    */
   workerId?: number;
   /**
+   * For how long a renewal holds the slot, in ms: 1,000 to 3,600,000; from a server 30,000 by default, from a directory
+   * {@link SnowFlakeOptions.ttl}. A server's lease is renewed after each third, and a call of that may take a sixth: where the store
+   * is slower, or all event loops of a host may be busy for longer than two thirds, give more. A slot that nobody released is free
+   * `ttl` + `maxClockSkew` after its last renewal.
+   */
+  ttl?: number;
+  /**
+   * How long to wait for a slot, in ms: 0 to 3,600,000, default 0, of a claim `ttl` + `callTimeout`. From a server, failed calls are
+   * tried again meanwhile. If all slots are held and the hold of one has expired, the lease also waits for half a `ttl`, to see that
+   * nobody renews it.
+   */
+  waitForSlot?: number;
+  /**
    * Not for directories. How far this machine's clock and the store's may differ at the start, in ms: 0 to
    * 86,400,000, default 10,000 (Twitter Snowflake's bound). Later, an ID further ahead of the store's clock
    * than `ttl` + `maxClockSkew` + `maxAhead` is refused with `ERR_SNOWFLAKE_CLOCK_SKEW`.
    *
-   * A namespace records the highest `ttl`, `maxClockSkew` and `maxAhead` of its holders: after a loss of data, all wait for
+   * A namespace records the highest `ttl`, `maxClockSkew` and `maxAhead` that a lease had: after a loss of data, all wait for
    * `ttl` + 2 x `maxClockSkew` + `maxAhead`. They never fall.
    */
   maxClockSkew?: number;
@@ -220,9 +233,9 @@ export interface LeaseOptions
    */
   address?: string;
   /**
-   * Not for directories. How long one call may take, in ms: 1 to 60,000, default 5,000. A lease from a URL
-   * then closes the call's connection, and the next call opens another. A time in which the process was stopped, or its
-   * event loop busy, counts for at most a tenth of the limit.
+   * Not for directories. How long one call may take, in ms: 1 to 60,000, default 5,000; of a renewal a sixth of `ttl` at most. A
+   * lease from a URL then closes the call's connection, and the next call opens another. A time in which the process was stopped,
+   * or its event loop busy, counts for at most a tenth of the limit.
    */
   callTimeout?: number;
 }
@@ -234,15 +247,15 @@ export interface LeaseInfo {
   /** Whether this host's processes share the slot, or one instance or process has it alone. */
   scope: 'host' | 'process';
   slot: { datacenterId: number; workerId: number };
-  /** The ID of this hold: 32 hexadecimal digits. */
+  /** The ID of this hold, in hexadecimal digits. */
   owner: string;
   /** No ID of this time or before is issued: an earlier holder may have issued it. Null for none. */
   floor: number | null;
   /** No ID after this time is issued before the next renewal. */
   ceiling: number;
   /**
-   * When another holder may take the slot unless it is renewed, by the store's clock. Null for directories
-   * and `WORKER_NODE` tables, whose holds do not expire.
+   * When the hold expires unless it is renewed. Others take the slot `maxClockSkew` later. Null for directories and `WORKER_NODE`
+   * tables, whose holds do not expire.
    */
   expires: number | null;
   /** How often the ceiling was raised: by all processes that share the slot; in a directory, by this one. */
@@ -266,14 +279,14 @@ export interface LeaseInfo {
    * Why the slot was lost. Left out for a directory.
    *
    * - `'taken'`: another host or process took it over
-   * - `'missing'`: it is no longer recorded
-   * - `'reverted'`: the store returned to an older state, such as a backup
-   * - `'page'`: the page by which this host's processes share it was deleted
+   * - `'reverted'`: the store no longer records it, or returned to an older state; or `npx snowdrift recover` was run
+   * - `'page'`: the page by which this host's processes share it was deleted, or another process of this host took the worker ID
+   *   over
    * - `'restored'`: this machine was restored from a snapshot, see {@link Generator.afterRestore}
    */
-  lost?: 'taken' | 'missing' | 'reverted' | 'page' | 'restored';
+  lost?: 'taken' | 'reverted' | 'page' | 'restored';
   /**
-   * How far this machine's clock was ahead of the store's at the last renewal, in ms; negative if it was
+   * How far this machine's clock was ahead of the store's at the last call, in ms; negative if it was
    * behind. Left out within `maxClockSkew`.
    */
   clockSkew?: number;
@@ -520,7 +533,7 @@ declare abstract class Generator {
   floorId(time: Date | number): bigint;
 
   readonly datacenterId: number;
-  /** Changes if a lease from a server loses its slot, or moves to the lower of two slots of its host. */
+  /** Changes if a lease from a server loses its slot. */
   readonly workerId: number;
   /** With the epoch in use. Frozen. */
   readonly layout: Readonly<Layout>;
@@ -607,15 +620,14 @@ export class SnowFlake extends Generator {
    * **Which slot.** All processes and threads of this host that lease from one store, namespace, layout, epoch
    * and datacenter share one slot. A host whose processes were all killed continues with its slot. A host
    * without a slot takes a free one: in a directory, one that can start at once and was unused for longest,
-   * then one that was never used; from a server, one that was never used, at random, then one whose ceiling
-   * has passed. With `scope: 'process'`, or on a host without pages (see {@link SnowFlakeOptions.scope}), each lease takes a slot of its own.
+   * then one that was never used; from a server, one at random that can start at once, then one that expired.
+   * With `scope: 'process'`, or on a host without pages (see {@link SnowFlakeOptions.scope}), each lease takes a slot of its own.
    *
    * **Renewal.** From a server, one of the processes renews the slot after each third of `ttl`, by a timer that
    * does not keep the process alive. If that process ends or is busy, another one takes over. The last one to close
    * releases the slot. A lease closes when the process ends by itself, or by a SIGTERM or SIGINT without a
    * listener. `process.exit()` does not close it: await {@link Generator.close} first, or the slot stays unused until it
-   * expires. If all processes of a host can block their event loops for longer than two thirds of `ttl` (20 s by default),
-   * raise `ttl`.
+   * expires.
    *
    * **Failure.** While the server is away, IDs continue up to the ceiling, then stop with
    * `ERR_SNOWFLAKE_LEASE_EXPIRED`, and continue when it is back. If another host took the slot over meanwhile,
