@@ -234,10 +234,9 @@ impl LeaseDriver {
         let store = self.store.as_str();
         let records = |evidence: String| fault!("store-records", store, evidence);
         match refusal {
-            Refusal::NoSlot(_) | Refusal::Unusable => match (self.host.take_conflict(), refusal) {
-                (Some(conflict), _) => conflict.fault,
-                (None, Refusal::NoSlot(holders)) => self.no_slot(&holders),
-                (None, _) => self.no_slot(&[]),
+            Refusal::NoSlot(holders) => match self.host.take_conflict() {
+                Some(conflict) => conflict.fault,
+                None => self.no_slot(&holders),
             },
             Refusal::Layout(layout) => {
                 let layouts: Vec<Fault> = [&layout, &self.layout].map(Layout::described).into();

@@ -123,16 +123,12 @@ pub enum Command {
     Wait,
     /// The page is open: issue from it.
     Open,
-    /// The page is held as far as wanted.
-    Held,
     /// The page was lost. Go on at once: another one is next.
     Lost(Loss),
     /// Others have written the record. Go on after a short pause, at random.
     Again,
     /// Another process of the host takes a slot. Go on after a short pause.
     Locked,
-    /// There is no slot yet: some lines are past their expiry, and are watched for half a ttl. Go on after a pause.
-    Watching(Refusal),
     /// The call failed. Go on after a pause.
     Failed,
     /// There is no slot. Go on after a pause, for as long as the caller waits.
@@ -144,7 +140,8 @@ pub enum Command {
 /// Why there is no slot.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// All worker IDs are held, or the one that is wanted. Without a holder where the line is damaged.
+    /// All worker IDs are held, or the one that is wanted, or this host cannot use those that are free. Without a holder where the
+    /// line is damaged.
     NoSlot(Vec<(u64, Option<Holder>)>),
     /// The namespace is for another layout.
     Layout(Layout),
@@ -154,6 +151,4 @@ pub enum Refusal {
     Ahead(Key, Tick),
     /// This host's clock differs from the store's by so many ms.
     Clock(i64),
-    /// This host cannot use any of the worker IDs that are free.
-    Unusable,
 }

@@ -111,8 +111,8 @@ pub struct Driver<P> {
     /// Writes since the slot was held last.
     writes: u32,
     locked_since: Option<i64>,
-    /// How long it may still watch lines beyond its wait.
-    watch: i64,
+    /// What to tell at the end of this step.
+    reports: Vec<Report<P>>,
 }
 
 /// The life of a lease.
@@ -124,7 +124,6 @@ enum Stage {
     Open,
     /// It releases its slot, until then.
     Closing(i64),
-    Ended,
 }
 
 impl<P: Clone> Driver<P> {
@@ -147,7 +146,7 @@ impl<P: Clone> Driver<P> {
             calls: 0,
             writes: 0,
             locked_since: None,
-            watch: ttl,
+            reports: Vec::new(),
         }
     }
 
@@ -168,7 +167,6 @@ impl<P: Clone> Driver<P> {
         at: At,
         host: &mut dyn Host<Page = P>,
     ) -> (Vec<Report<P>>, Next) {
-        let mut reports = Vec::new();
         if !matches!(input, Input::Reply(..)) {
             self.calls = 0;
         }
@@ -176,7 +174,7 @@ impl<P: Clone> Driver<P> {
             Input::Reply(reply, now) => {
                 self.took = (at.mono - self.called.mono).max(1);
                 if let Some(now) = now {
-                    self.note_skew(now, at, host, &mut reports);
+                    self.note_skew(now, at, host);
                 }
                 Event::Reply(reply, now, self.called.mono)
             }
@@ -193,17 +191,16 @@ impl<P: Clone> Driver<P> {
         };
         let next = loop {
             let command = self.machine.step(event, at, host);
-            match self.conclude(command, at, host, &mut reports) {
+            match self.conclude(command, at, host) {
                 Some(next) => break next,
                 None if matches!(self.stage, Stage::Closing(_)) => event = Event::Close,
                 None => event = Event::Go,
             }
         };
         if next == Next::End {
-            self.stage = Stage::Ended;
             self.machine.abandon(host);
         }
-        (reports, next)
+        (std::mem::take(&mut self.reports), next)
     }
 
     /// The smallest difference of this host's clock from the store's that agrees with the last reply, ms: that was read at some moment
@@ -213,17 +210,11 @@ impl<P: Clone> Driver<P> {
     }
 
     /// Whose clock differs too much gets no first slot, and waits for none.
-    fn note_skew(
-        &mut self,
-        now: i64,
-        at: At,
-        host: &mut dyn Host<Page = P>,
-        reports: &mut Vec<Report<P>>,
-    ) {
+    fn note_skew(&mut self, now: i64, at: At, host: &mut dyn Host<Page = P>) {
         self.skew = (self.called.wall - now).max((at.wall - now).min(0));
         let most = self.machine.settings.limits.max_clock_skew;
         if matches!(self.stage, Stage::Opening(_)) && self.skew.abs() > most {
-            reports.push(Report::Refused(Refusal::Clock(self.skew)));
+            self.reports.push(Report::Refused(Refusal::Clock(self.skew)));
             self.stage = Stage::Closing(at.mono + RELEASE_MS);
             self.machine.step(Event::Close, at, host);
         }
@@ -243,7 +234,6 @@ impl<P: Clone> Driver<P> {
         command: Command,
         at: At,
         host: &mut dyn Host<Page = P>,
-        reports: &mut Vec<Report<P>>,
     ) -> Option<Next> {
         match command {
             Command::Call(call) => {
@@ -255,53 +245,63 @@ impl<P: Clone> Driver<P> {
                 self.writes = 0;
                 let failed = Event::Reply(Reply::Failed, None, at.mono);
                 return match self.machine.step(failed, at, host) {
-                    Command::Failed => self.failed(Report::Unsettled, at, reports),
-                    command => self.conclude(command, at, host, reports),
+                    Command::Failed => self.failed(Report::Unsettled, false, at),
+                    command => self.conclude(command, at, host),
                 };
             }
             Command::Open => {
                 let page = self.machine.page().cloned()?;
                 self.own = self.machine.unproven().is_none().then_some(at.mono);
-                (self.stage, self.watch) = (Stage::Open, self.ttl);
-                reports.push(Report::Open(page));
+                self.stage = Stage::Open;
+                self.reports.push(Report::Open(page));
             }
             Command::Lost(loss) => {
                 (self.own, self.reported, self.tries) = (None, None, 0);
-                reports.push(Report::Lost(loss));
+                self.reports.push(Report::Lost(loss));
                 return None;
             }
             Command::Released => return Some(Next::End),
-            Command::Wait | Command::Held => {}
+            Command::Wait => {}
             Command::Again => {
-                let pause = self.again(host);
-                return Some(self.after(pause));
+                // Longer and at random, so that hosts that start together spread.
+                self.tries += 1;
+                let most = (self.took << self.tries.min(10)).min(RETRY_MS.1).max(1);
+                return Some(self.after(host.choose(most as usize) as i64));
             }
-            Command::Locked => return self.locked(at, host, reports),
-            Command::Watching(refusal) => return self.watching(refusal, at, reports),
-            Command::Failed => return self.failed(Report::Failed, at, reports),
-            Command::Refused(refusal) => {
-                let may_wait = matches!(refusal, Refusal::NoSlot(_) | Refusal::Unusable);
-                if !may_wait && let Stage::Opening(until) = &mut self.stage {
-                    *until = at.mono;
+            Command::Locked => {
+                let since = *self.locked_since.get_or_insert(at.mono);
+                if at.mono - since < MOST_CALLS * self.patience.call {
+                    return Some(self.after(JOIN_MS));
                 }
-                return self.failed(Report::Refused(refusal), at, reports);
+                // The other process may have been stopped.
+                self.locked_since = None;
+                host.break_lock();
+                self.reports.push(Report::Unlocked);
+                return None;
+            }
+            Command::Failed => return self.failed(Report::Failed, false, at),
+            Command::Refused(refusal) => {
+                let is_final = !matches!(refusal, Refusal::NoSlot(_));
+                return self.failed(Report::Refused(refusal), is_final, at);
             }
         }
         if self.machine.is_calling() {
             // The reply comes.
             return Some(self.after(self.patience.call));
         }
-        self.held(at, host, reports);
-        Some(self.wait(at, host))
+        self.held(at, host);
+        // What is due and was not done waits for another process.
+        let due = self.due(at, host).filter(|due| *due > 0).unwrap_or(RETRY_MS.0);
+        Some(Next::Wait { due, look: (self.ttl / 12).clamp(LOOK_MS.0, LOOK_MS.1) })
     }
 
     /// Its page is held. Notes who renewed it last.
-    fn held(&mut self, at: At, host: &dyn Host<Page = P>, reports: &mut Vec<Report<P>>) {
+    fn held(&mut self, at: At, host: &dyn Host<Page = P>) {
         (self.tries, self.writes, self.locked_since) = (0, 0, None);
         let Some(page) = self.machine.page() else { return };
         let renewed = host.renewal(page).at;
         if self.reported.replace(renewed) != Some(renewed) {
-            reports.push(Report::Renewed);
+            self.reports.push(Report::Renewed);
             self.is_wanted = false;
             if renewed == at.mono {
                 self.own = Some(renewed);
@@ -334,13 +334,6 @@ impl<P: Clone> Driver<P> {
         Some((after - elapsed).max(0))
     }
 
-    fn wait(&self, at: At, host: &dyn Host<Page = P>) -> Next {
-        let due = self.due(at, host).unwrap_or(RETRY_MS.0);
-        // What is due and was not done waits for another process.
-        let due = if due == 0 { RETRY_MS.0 } else { due };
-        Next::Wait { due, look: (self.ttl / 12).clamp(LOOK_MS.0, LOOK_MS.1) }
-    }
-
     fn after(&self, due: i64) -> Next {
         Next::Wait { due, look: i64::MAX }
     }
@@ -359,60 +352,24 @@ impl<P: Clone> Driver<P> {
         Next::Call(call, most.min(self.patience.call))
     }
 
-    /// The pause after a conflict: longer and at random, so that hosts that start together spread.
-    fn again(&mut self, host: &mut dyn Host<Page = P>) -> i64 {
-        self.tries += 1;
-        let most = (self.took << self.tries.min(10)).min(RETRY_MS.1).max(1);
-        host.choose(most as usize) as i64
-    }
-
-    /// Another process of the host takes a slot. After a time, this one goes on without it: it may have been stopped.
-    fn locked(
-        &mut self,
-        at: At,
-        host: &mut dyn Host<Page = P>,
-        reports: &mut Vec<Report<P>>,
-    ) -> Option<Next> {
-        let since = *self.locked_since.get_or_insert(at.mono);
-        if at.mono - since < MOST_CALLS * self.patience.call {
-            return Some(self.after(JOIN_MS));
-        }
-        self.locked_since = None;
-        host.break_lock();
-        reports.push(Report::Unlocked);
-        None
-    }
-
-    /// Lines are watched. That time does not count as a wait, within bounds.
-    fn watching(&mut self, refusal: Refusal, at: At, reports: &mut Vec<Report<P>>) -> Option<Next> {
-        self.tries = 0;
-        let pause = self.pause();
-        if let Stage::Opening(until) = &mut self.stage
-            && *until < at.mono + pause
-            && self.watch > 0
-        {
-            self.watch -= pause;
-            *until = at.mono + pause;
-        }
-        self.failed(Report::Refused(refusal), at, reports)
-    }
-
-    /// A try has failed: the next one is after a pause, unless the caller waits no longer.
-    fn failed(&mut self, report: Report<P>, at: At, reports: &mut Vec<Report<P>>) -> Option<Next> {
+    /// A try has failed: the next one is after a pause, unless the caller waits no longer. The time in which lines are watched does
+    /// not count, up to a ttl.
+    fn failed(&mut self, report: Report<P>, is_final: bool, at: At) -> Option<Next> {
         // What fails while it closes is no reason of anything.
         if !matches!(self.stage, Stage::Closing(_)) {
-            reports.push(report);
+            self.reports.push(report);
         }
         let pause = self.pause();
         self.tries += 1;
+        let watch = if self.machine.is_watching() { self.ttl } else { 0 };
         match self.stage {
-            Stage::Opening(until) if until <= at.mono => {
+            Stage::Opening(until) if is_final || until + watch <= at.mono => {
                 // What was taken meanwhile is freed.
                 self.stage = Stage::Closing(at.mono + RELEASE_MS);
                 None
             }
             Stage::Closing(by) if by <= at.mono => Some(Next::End),
-            Stage::Opening(until) => Some(self.after(pause.min(until - at.mono))),
+            Stage::Opening(until) => Some(self.after(pause.min(until + watch - at.mono))),
             _ => Some(self.after(pause)),
         }
     }

@@ -1,21 +1,18 @@
 //! A page in use: joined and proven, renewed, taken over, released (rules 3, 4, 6, 8, 11 and 13).
 
-use super::calls::{Command, Settings};
-use super::machine::{Here, Machine, Over, Stage, User};
-use super::page::{Judgement, Phase, Renewal, Word, judge};
+use super::calls::{Call, Command, Record, Settings};
+use super::machine::{Here, Machine, Over, Stage};
+use super::page::{Judgement, Phase, Renewal, Tenure, Word, judge};
 use super::record::{Bucket, Line, Token};
 use crate::core::layout::Tick;
 use crate::core::loss::Loss;
+use crate::core::sequencer::NEVER;
 
 impl<P: Clone> Machine<P> {
     /// Rule 3: writes the line with a new token and a higher ceiling, over the bucket that was seen last.
-    pub(super) fn renew(&mut self, here: &mut Here<'_, P>) -> Command {
-        let Some(User { page, seen, announced, .. }) = self.user.clone() else {
-            return Command::Wait;
-        };
-        let word = here.host.word(&page);
-        let worker = here.host.tenure(&page).worker;
-        let Some((before, bucket, line)) = own_line(seen, worker, word) else {
+    pub(super) fn renew(&mut self, page: &P, here: &mut Here<'_, P>) -> Command {
+        let word = here.host.word(page);
+        let Some((before, bucket, line)) = self.own_line(page, word, here) else {
             return self.look(here);
         };
         let (wanted, cap) = self.wanted(here);
@@ -23,22 +20,17 @@ impl<P: Clone> Machine<P> {
             && !std::mem::replace(&mut self.is_timed, true)
         {
             // Rule 8: the store's clock was read before a pause, which the monotonic clock may not have seen.
-            return self.call(super::Call::Now, here);
+            return self.call(Call::Now, here);
         }
-        let (token, ceiling) = match (word.pending, announced) {
-            (Token(0), _) => {
-                // The ceiling is fixed before the token is drawn: a clone draws another one, and asks for no more.
-                let ceiling = line.ceiling.max(wanted.min(cap));
-                let token = Token(u64::from(here.host.random() as u32).max(1));
-                if !here.host.swap(&page, word, Word { pending: token, ..word }) {
-                    return Command::Again;
-                }
-                (token, ceiling)
-            }
-            (token, Some((own, ceiling))) if own == token => (token, ceiling.max(line.ceiling)),
-            // Whoever announced it may have promised a lower ceiling than this process wants.
-            (token, _) => (token, line.ceiling),
-        };
+        let announced = self.user.as_ref().and_then(|user| user.announced);
+        // The ceiling is fixed before the token is drawn: a clone draws another one, and asks for no more. Whoever announced a pending
+        // one may have promised a lower ceiling than this process wants.
+        let ceiling = line.ceiling.max(match announced {
+            _ if word.pending == Token(0) => wanted.min(cap),
+            Some((own, ceiling)) if own == word.pending => ceiling,
+            _ => NEVER,
+        });
+        let Some(token) = announce(page, word, here) else { return Command::Again };
         if let Some(user) = &mut self.user {
             user.announced = Some((token, ceiling));
         }
@@ -48,9 +40,16 @@ impl<P: Clone> Machine<P> {
         let longest = latest.max(here.at.wall).saturating_add(self.limits.ttl);
         let expires = earliest.max(here.at.wall).saturating_add(limits.ttl);
         let expires = line.expires.min(longest).max(expires);
-        let holder = holder.clone();
-        let line = Line { token, is_held: true, ceiling, expires, holder, ..line };
-        self.write(before, bucket.with(worker, line), here)
+        let line = Line { token, is_held: true, ceiling, expires, holder: holder.clone(), ..line };
+        let bucket = bucket.with(here.host.tenure(page).worker, line);
+        self.write(Some(before), Record::Bucket(bucket), here)
+    }
+
+    /// The page's line as it was seen last, if it has the known token: with its bucket, and the token of that.
+    fn own_line(&self, page: &P, word: Word, here: &Here<'_, P>) -> Option<(Token, Bucket, Line)> {
+        let (token, bucket) = self.user.as_ref()?.seen.as_ref()?;
+        let line = bucket.lines.get(&here.host.tenure(page).worker)?;
+        (line.token == word.known).then(|| (*token, bucket.clone(), line.clone()))
     }
 
     /// The ceiling that this process wants, and the most that it may ask for: rule 8.
@@ -64,40 +63,39 @@ impl<P: Clone> Machine<P> {
     /// What was found of the bucket of a page in use, or written.
     pub(super) fn found_using(
         &mut self,
+        page: &P,
+        stage: Stage,
         found: Option<(Token, Bucket)>,
         then: Word,
         here: &mut Here<'_, P>,
     ) -> Option<Command> {
-        let User { page, stage, .. } = self.user.clone()?;
-        if here.host.phase(&page) == Phase::Ended && !matches!(stage, Stage::Freeing(_)) {
+        if here.host.phase(page) == Phase::Ended && !matches!(stage, Stage::Freeing(_)) {
             return None;
         }
-        let now = here.host.word(&page);
-        let tenure = here.host.tenure(&page);
+        let now = here.host.word(page);
+        let tenure = here.host.tenure(page);
         let same = found.as_ref().filter(|(_, bucket)| bucket.id == tenure.namespace);
         let line = same.and_then(|(_, bucket)| bucket.lines.get(&tenure.worker)).cloned();
-        let confirmed = here.host.window(&page).ceiling;
+        let confirmed = here.host.window(page).ceiling;
         let judged = judge(then, now, tenure.owner, confirmed, line.as_ref());
-        if let Stage::Joining(first) = stage {
-            // Others may renew it faster than this process reads: a token of then is as good as today's.
-            let is_older = |line: &Line| line.owner == tenure.owner && first.has(line.token);
+        if stage == Stage::Joining {
             return match judged {
                 Judgement::Mine => self.joined(now),
-                _ if line.as_ref().is_some_and(is_older) => self.joined(now),
                 Judgement::Unsure => None,
                 Judgement::Lost(loss) => self.contradict(loss, here),
             };
         }
         match (judged, line, stage) {
             (Judgement::Mine, Some(line), Stage::Freeing(_)) if !line.is_held => {
-                self.freed(here);
+                // The line is free, or somebody else's.
+                self.lose(Loss::Released, here);
                 None
             }
             (Judgement::Mine, Some(line), _) => {
                 let (token, bucket) = found?;
                 let is_known = line.token == now.known;
                 let to = Word { known: line.token, pending: Token(0) };
-                if !is_known && !here.host.swap(&page, now, to) {
+                if !is_known && !here.host.swap(page, now, to) {
                     return Some(Command::Again);
                 }
                 let user = self.user.as_mut()?;
@@ -107,21 +105,21 @@ impl<P: Clone> Machine<P> {
                     return None;
                 }
                 // After the word: a process that dies in between leaves a ceiling that is too low.
-                here.host.raise(&page, line.ceiling);
+                here.host.raise(page, line.ceiling);
                 match stage {
-                    Stage::Using(None) => self.renewed(&page, &line, is_own || !is_known, here),
-                    Stage::Using(Some(joined)) => self.read_unproven(joined, &line, here),
+                    Stage::Using(None) => self.renewed(page, &line, is_own || !is_known, here),
+                    Stage::Using(Some(joined)) => self.read_unproven(page, joined, &line, here),
                     _ => None,
                 }
             }
             (Judgement::Lost(loss), _, Stage::Using(None)) => {
-                here.host.end(&page, loss);
+                here.host.end(page, loss);
                 // Whoever ended it first has said why.
                 Some(self.lose(loss, here))
             }
             (Judgement::Lost(loss), _, Stage::Using(Some(_))) => self.contradict(loss, here),
             (Judgement::Lost(_), ..) => {
-                self.freed(here);
+                self.lose(Loss::Released, here);
                 None
             }
             (Judgement::Unsure | Judgement::Mine, ..) => {
@@ -157,62 +155,59 @@ impl<P: Clone> Machine<P> {
             // What others write until the next renewal would refuse it.
             user.seen.take_if(|_| user.is_shared);
         }
-        Some(Command::Held)
+        Some(Command::Wait)
     }
 
     /// Rule 11: this store is the page's own once it shows a token that was announced after this process joined. It never does if it is a
     /// copy of that store.
     fn read_unproven(
         &mut self,
+        page: &P,
         joined: Word,
         line: &Line,
         here: &mut Here<'_, P>,
     ) -> Option<Command> {
-        if self.is_left(here) && here.host.lock() {
-            return self.take_over(here);
+        if self.is_left(page, here) && here.host.lock() {
+            return self.take_over(page, here);
         }
         if !joined.has(line.token) {
-            self.user.as_mut()?.stage = Stage::Using(None);
+            self.go_on(Stage::Using(None));
         }
-        Some(Command::Held)
+        Some(Command::Wait)
     }
 
     /// What a process does that joined a page, and has no proof yet that this store is the page's own.
-    pub(super) fn prove(&mut self, joined: Word, here: &mut Here<'_, P>) -> Command {
-        let Some(page) = self.page().cloned() else { return Command::Wait };
-        if self.is_left(here) {
+    pub(super) fn prove(&mut self, page: &P, joined: Word, here: &mut Here<'_, P>) -> Command {
+        if self.is_left(page, here) {
             return if here.host.lock() { self.look(here) } else { Command::Locked };
         }
         here.host.unlock();
-        match joined.has(here.host.word(&page).known) {
+        match joined.has(here.host.word(page).known) {
             true => Command::Wait,
             false => self.look(here),
         }
     }
 
-    /// Whether nobody has renewed the page in use for half a ttl.
-    fn is_left(&self, here: &Here<'_, P>) -> bool {
-        self.page().is_some_and(|page| {
-            let Renewal { at, ttl, .. } = here.host.renewal(page);
-            here.at.mono - at >= ttl.max(self.settings.limits.ttl) / 2
-        })
+    /// Whether nobody has renewed a page for half a ttl.
+    fn is_left(&self, page: &P, here: &Here<'_, P>) -> bool {
+        let Renewal { at, ttl, .. } = here.host.renewal(page);
+        here.at.mono - at >= ttl.max(self.settings.limits.ttl) / 2
     }
 
     /// Ends the page, to take its line with another one, above what was issued.
-    fn take_over(&mut self, here: &mut Here<'_, P>) -> Option<Command> {
-        let User { page, seen, .. } = self.user.take()?;
-        let (tenure, word) = (here.host.tenure(&page), here.host.word(&page));
-        let ended = here.host.end(&page, Loss::Released);
-        here.host.leave(&page);
+    fn take_over(&mut self, page: &P, here: &mut Here<'_, P>) -> Option<Command> {
+        let (Tenure { worker, owner, .. }, word) = (here.host.tenure(page), here.host.word(page));
+        let ended = here.host.end(page, Loss::Released);
+        here.host.leave(page);
         self.time = None;
-        let over = Over { worker: tenure.worker, owner: tenure.owner, word, last: ended? };
-        self.search_over(over, seen?);
+        let seen = self.user.take()?.seen?;
+        self.search_over(Over { worker, owner, word, last: ended? }, seen);
         None
     }
 
     /// This process's store shows the page's line: it issues from the page, too.
     fn joined(&mut self, now: Word) -> Option<Command> {
-        self.user.as_mut()?.stage = Stage::Using(Some(now));
+        self.go_on(Stage::Using(Some(now)));
         self.renewing = None;
         Some(Command::Open)
     }
@@ -226,56 +221,35 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Stops using the page. The last process of the host ends it, and frees its line.
-    pub(super) fn leave(&mut self, here: &mut Here<'_, P>) -> Command {
-        let Some(user) = self.user.take() else { return Command::Wait };
-        let is_joining = matches!(user.stage, Stage::Joining(_));
-        if here.host.leave(&user.page)
-            && !is_joining
-            && let Some(last) = here.host.end(&user.page, Loss::Released)
-        {
-            self.user = Some(User { stage: Stage::Freeing(last), ..user });
+    pub(super) fn leave(&mut self, page: &P, here: &mut Here<'_, P>) -> Command {
+        let is_last = here.host.leave(page);
+        match is_last.then(|| here.host.end(page, Loss::Released)).flatten() {
+            Some(last) => self.go_on(Stage::Freeing(last)),
+            None => self.user = None,
         }
         self.plan(here)
     }
 
     /// Rule 6: a line is freed at the last tick that its page issued. A ceiling falls in no other way, and never rises so: what other
     /// pages of this host had issued before does not count.
-    pub(super) fn free(&mut self, last: Tick, here: &mut Here<'_, P>) -> Command {
-        let Some(User { page, seen, .. }) = self.user.clone() else { return Command::Wait };
-        let word = here.host.word(&page);
-        let worker = here.host.tenure(&page).worker;
-        let Some((before, bucket, line)) = own_line(seen, worker, word) else {
+    pub(super) fn free(&mut self, page: &P, last: Tick, here: &mut Here<'_, P>) -> Command {
+        let word = here.host.word(page);
+        let Some((before, bucket, line)) = self.own_line(page, word, here) else {
             return self.look(here);
         };
-        let mut token = word.pending;
-        if token == Token(0) {
-            token = Token(u64::from(here.host.random() as u32).max(1));
-            if !here.host.swap(&page, word, Word { pending: token, ..word }) {
-                return Command::Again;
-            }
-        }
+        let Some(token) = announce(page, word, here) else { return Command::Again };
         let ceiling = last.min(line.ceiling).max(line.floor);
         let line = Line { token, is_held: false, ceiling, ..line };
-        self.write(before, bucket.with(worker, line), here)
-    }
-
-    /// The line is free, or somebody else's.
-    pub(super) fn freed(&mut self, here: &mut Here<'_, P>) {
-        if let Some(user) = self.user.take() {
-            here.host.leave(&user.page);
-        }
-        self.time = None;
-        self.forget();
+        let bucket = bucket.with(here.host.tenure(page).worker, line);
+        self.write(Some(before), Record::Bucket(bucket), here)
     }
 }
 
-/// The line of a worker ID in a bucket that was seen, if it has the known token.
-fn own_line(
-    seen: Option<(Token, Bucket)>,
-    worker: u64,
-    word: Word,
-) -> Option<(Token, Bucket, Line)> {
-    let (token, bucket) = seen?;
-    let line = bucket.lines.get(&worker).filter(|line| line.token == word.known)?.clone();
-    Some((token, bucket, line))
+/// The token of the page's next line: the pending one, or a new one. None where another process was faster.
+fn announce<P: Clone>(page: &P, word: Word, here: &mut Here<'_, P>) -> Option<Token> {
+    if word.pending != Token(0) {
+        return Some(word.pending);
+    }
+    let pending = Token(u64::from(here.host.random() as u32).max(1));
+    here.host.swap(page, word, Word { pending, ..word }).then_some(pending)
 }

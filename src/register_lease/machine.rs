@@ -65,10 +65,7 @@ pub(super) struct Search {
     pub look: Look,
     /// The line of a page that this process has ended, to take it over.
     pub over: Option<Over>,
-    /// Worker IDs that this host cannot use.
-    pub unusable: Vec<u64>,
     pub holders: Vec<(u64, Option<super::Holder>)>,
-    pub is_watching: bool,
     /// A bucket that cannot be used.
     pub damage: Option<Refusal>,
 }
@@ -108,8 +105,8 @@ pub(super) struct User<P> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
-    /// Another process's page, with this word at first: its line is to be read through this process's own connection.
-    Joining(Word),
+    /// Another process's page. Its line is to be read through this process's own connection.
+    Joining,
     /// Its line was written, with an unknown outcome.
     Taking,
     /// Its line is written. The namespace is to be read.
@@ -183,6 +180,11 @@ impl<P: Clone> Machine<P> {
         }
     }
 
+    /// Whether some line is past its expiry, and is watched for half a ttl.
+    pub fn is_watching(&self) -> bool {
+        !self.watched.is_empty()
+    }
+
     /// Whether a call is under way.
     pub fn is_calling(&self) -> bool {
         self.call.is_some()
@@ -233,25 +235,29 @@ impl<P: Clone> Machine<P> {
 
     /// The next step by what is known.
     pub(super) fn plan(&mut self, here: &mut Here<'_, P>) -> Command {
-        let user = self.user.as_ref().map(|user| (user.page.clone(), user.stage));
-        let Some((page, stage)) = user else {
+        let Some(User { page, stage, .. }) = &self.user else {
             if self.is_closing {
                 here.host.unlock();
                 return Command::Released;
             }
             return self.search(here);
         };
-        let has_ended = here.host.phase(&page) == Phase::Ended;
+        let (page, stage) = (&page.clone(), *stage);
+        let has_ended = here.host.phase(page) == Phase::Ended;
         match stage {
-            Stage::Freeing(last) => self.free(last, here),
-            Stage::Using(_) if has_ended => self.leave_ended(here),
-            Stage::Using(_) if self.is_closing => self.leave(here),
-            Stage::Using(None) if self.renewing.is_some() => self.renew(here),
+            Stage::Freeing(last) => self.free(page, last, here),
+            Stage::Using(_) if has_ended => self.leave_ended(page, here),
+            Stage::Joining if has_ended || self.is_closing => {
+                here.host.leave(page);
+                self.user = None;
+                self.plan(here)
+            }
+            Stage::Using(_) if self.is_closing => self.leave(page, here),
+            Stage::Using(None) if self.renewing.is_some() => self.renew(page, here),
             Stage::Using(None) => Command::Wait,
-            Stage::Using(Some(joined)) => self.prove(joined, here),
-            Stage::Joining(_) if self.is_closing || has_ended => self.leave(here),
-            Stage::Joining(_) | Stage::Taking => self.look(here),
-            Stage::Checking if self.is_closing || has_ended => self.give_up(here),
+            Stage::Using(Some(joined)) => self.prove(page, joined, here),
+            Stage::Joining | Stage::Taking => self.look(here),
+            Stage::Checking if has_ended || self.is_closing => self.give_up(page, here),
             Stage::Checking => self.call(Call::Read(Key::Namespace), here),
         }
     }
@@ -263,39 +269,35 @@ impl<P: Clone> Machine<P> {
         then: Word,
         here: &mut Here<'_, P>,
     ) -> Option<Command> {
-        match (call, reply) {
-            (Call::Now, Reply::Time) => None,
-            (Call::Write { token, record, .. }, Reply::Written) => match record {
-                Record::Namespace(namespace) => {
-                    self.namespace = Known::Found(token, namespace);
-                    self.is_lost = false;
-                    if self.search.look == Look::Absent(false) {
-                        self.search.look = Look::Absent(true);
-                    }
-                    None
+        let (key, found) = match (call, reply) {
+            (Call::Now, Reply::Time) => return None,
+            (Call::Write { token, record: Record::Namespace(namespace), .. }, Reply::Written) => {
+                (self.namespace, self.is_lost) = (Known::Found(token, namespace), false);
+                if self.search.look == Look::Absent(false) {
+                    self.search.look = Look::Absent(true);
                 }
-                record => self.found_bucket(Some((token, Ok(record))), then, here),
-            },
-            (Call::Write { key: Key::Bucket(..), .. }, Reply::Found(found)) => {
-                if let Some(user) = &mut self.user {
-                    user.is_shared = true;
-                }
-                self.found_bucket(found, then, here)
+                return None;
             }
-            (Call::Read(Key::Bucket(..)), Reply::Found(found)) => {
-                self.found_bucket(found, then, here)
+            (Call::Write { key, token, record, .. }, Reply::Written) => {
+                (key, Some((token, Ok(record))))
             }
-            (Call::Read(_) | Call::Write { .. }, Reply::Found(found)) => {
-                self.found_namespace(found, here)
+            (Call::Write { key, .. }, Reply::Found(found)) => {
+                self.user.iter_mut().for_each(|user| user.is_shared = true);
+                (key, found)
             }
+            (Call::Read(key), Reply::Found(found)) => (key, found),
             _ => {
                 // What is known may be old after the pause.
                 if self.user.is_none() {
                     (self.namespace, self.search.look) = (Known::Unread, Look::Unread);
                     here.host.unlock();
                 }
-                Some(Command::Failed)
+                return Some(Command::Failed);
             }
+        };
+        match key {
+            Key::Namespace => self.found_namespace(found, here),
+            Key::Bucket(..) => self.found_bucket(found, then, here),
         }
     }
 
@@ -312,12 +314,12 @@ impl<P: Clone> Machine<P> {
             Some(_) => Known::Unread,
             None => Known::Absent,
         };
-        if self.user.as_ref().is_some_and(|user| user.stage == Stage::Checking) {
-            return Some(self.check(here));
+        if let Some(User { page, stage: Stage::Checking, .. }) = &self.user {
+            return Some(self.check(&page.clone(), here));
         }
         self.search.look = match std::mem::take(&mut self.search.look) {
             // Counted only after it was found absent, or others were faster to raise the floor for it: look again.
-            Look::Absent(_) if self.has_counted(here) => Look::Unread,
+            Look::Absent(_) if self.has_counted() => Look::Unread,
             Look::Absent(_) => Look::Absent(true),
             Look::Found(token, bucket, _) if self.namespace != Known::Absent => {
                 Look::Found(token, bucket, true)
@@ -333,16 +335,17 @@ impl<P: Clone> Machine<P> {
         then: Word,
         here: &mut Here<'_, P>,
     ) -> Option<Command> {
-        let Some(stage) = self.user.as_ref().map(|user| user.stage) else {
+        let Some(User { page, stage, .. }) = &self.user else {
             return self.found_searching(found, here);
         };
+        let (page, stage) = (&page.clone(), *stage);
         let found = found.and_then(|(token, record)| match record {
             Ok(Record::Bucket(bucket)) => Some((token, bucket)),
             _ => None,
         });
         match stage {
-            Stage::Taking => self.found_taking(found, here),
-            _ => self.found_using(found, then, here),
+            Stage::Taking => self.found_taking(page, found, here),
+            _ => self.found_using(page, stage, found, then, here),
         }
     }
 
@@ -358,16 +361,20 @@ impl<P: Clone> Machine<P> {
         self.call(Call::Read(self.key(here)), here)
     }
 
-    /// Replaces the bucket of the page in use, if it has the token `before`.
+    /// Replaces a record, if it has the token `before`: the namespace's, or that of the bucket of the page in use, or that is looked
+    /// into.
     pub(super) fn write(
         &mut self,
-        before: Token,
-        bucket: Bucket,
+        before: Option<Token>,
+        record: Record,
         here: &mut Here<'_, P>,
     ) -> Command {
-        let (key, token) = (self.key(here), Token(here.host.random()));
-        let record = Record::Bucket(bucket);
-        self.call(Call::Write { key, token, record, before: Some(before) }, here)
+        let key = match record {
+            Record::Namespace(_) => Key::Namespace,
+            Record::Bucket(_) => self.key(here),
+        };
+        let token = Token(here.host.random());
+        self.call(Call::Write { key, token, record, before }, here)
     }
 
     /// The key of the bucket of the page in use, or that is looked into.
@@ -411,14 +418,20 @@ impl<P: Clone> Machine<P> {
         self.limits.is_damage(self.settings.layout, tick, self.now(at).1)
     }
 
-    /// Leaves a page that another process has ended, or that has lost its name: then the first one frees the line.
-    fn leave_ended(&mut self, here: &mut Here<'_, P>) -> Command {
-        let Some(user) = self.user.clone() else { return Command::Wait };
-        if let Some(last) = here.host.end(&user.page, Loss::Released) {
-            self.user = Some(User { stage: Stage::Freeing(last), ..user });
-            return Command::Lost(Loss::Released);
+    /// Goes on with the page in use.
+    pub(super) fn go_on(&mut self, stage: Stage) {
+        if let Some(user) = &mut self.user {
+            user.stage = stage;
         }
-        self.lose(here.host.loss(&user.page), here)
+    }
+
+    /// Leaves a page that another process has ended, or that has lost its name: then the first one frees the line.
+    fn leave_ended(&mut self, page: &P, here: &mut Here<'_, P>) -> Command {
+        let Some(last) = here.host.end(page, Loss::Released) else {
+            return self.lose(here.host.loss(page), here);
+        };
+        self.go_on(Stage::Freeing(last));
+        Command::Lost(Loss::Released)
     }
 
     /// Ends the page, and frees no line: the original of this machine may hold it. A call under way is of the time before.
@@ -434,7 +447,7 @@ impl<P: Clone> Machine<P> {
         was_using.then_some(lost)
     }
 
-    /// Leaves a page that was lost. Another one is next.
+    /// Leaves the page. Another one is next.
     pub(super) fn lose(&mut self, loss: Loss, here: &mut Here<'_, P>) -> Command {
         if let Some(user) = self.user.take() {
             here.host.leave(&user.page);

@@ -23,29 +23,29 @@ enum Free {
 impl<P: Clone> Machine<P> {
     /// The next step of a process without a page.
     pub(super) fn search(&mut self, here: &mut Here<'_, P>) -> Command {
-        let (token, namespace) = match self.namespace.clone() {
+        let (before, namespace) = match self.namespace.clone() {
             Known::Unread => return self.call(Call::Read(Key::Namespace), here),
-            _ if self.is_lost && self.time.is_none() => return self.call(Call::Now, here),
             Known::Absent => {
                 let (id, layout) = (Token(here.host.random()), self.settings.layout);
                 let (limits, size) = (self.limits, self.settings.size);
-                // Above the floor of a namespace that an operator has confirmed to be new.
-                let floor = if self.is_lost { self.horizon(here.at).max(1) } else { NEVER };
                 let created = Ranges::default();
-                let new = Namespace { id, layout, limits, floor, size, created };
-                return self.write_namespace(None, new, here);
+                (None, Namespace { id, layout, limits, floor: NEVER, size, created })
             }
-            Known::Found(token, namespace) => (token, namespace),
+            Known::Found(token, namespace) => (Some(token), namespace),
         };
         if namespace.layout != self.settings.layout {
             return self.refuse(Refusal::Layout(namespace.layout), here);
         }
+        if self.is_lost && self.time.is_none() {
+            return self.call(Call::Now, here);
+        }
         // Rule 5, and the limits: both before a slot is looked for.
-        let floor = if self.is_lost { self.horizon(here.at) } else { namespace.floor };
-        let limits = namespace.limits.max(self.limits);
-        let raised = Namespace { limits, floor: namespace.floor.max(floor), ..namespace.clone() };
-        if raised != namespace {
-            return self.write_namespace(Some(token), raised, here);
+        // Above the floor of a namespace that an operator has confirmed to be new.
+        let lost = if self.is_lost { self.horizon(here.at).max(1) } else { NEVER };
+        let (floor, limits) = (namespace.floor.max(lost), namespace.limits.max(self.limits));
+        let raised = Namespace { limits, floor, ..namespace.clone() };
+        if before.is_none() || raised != namespace {
+            return self.write(before, Record::Namespace(raised), here);
         }
         self.is_lost = false;
         // Another process may have opened a page before this one had the lock.
@@ -63,18 +63,7 @@ impl<P: Clone> Machine<P> {
         if self.is_damage(namespace.floor, here.at) {
             return self.refuse(Refusal::Ahead(Key::Namespace, namespace.floor), here);
         }
-        self.take_from(token, namespace, here)
-    }
-
-    fn write_namespace(
-        &mut self,
-        before: Option<Token>,
-        namespace: Namespace,
-        here: &mut Here<'_, P>,
-    ) -> Command {
-        let (key, token) = (Key::Namespace, Token(here.host.random()));
-        let record = Record::Namespace(namespace);
-        self.call(Call::Write { key, token, record, before }, here)
+        self.take_from(before, namespace, here)
     }
 
     /// Joins an open page of this host, if it has one of the namespace.
@@ -90,21 +79,27 @@ impl<P: Clone> Machine<P> {
             is_wanted && host.phase(page) == Phase::Open && host.join(page)
         })?;
         host.unlock();
-        let stage = Stage::Joining(host.word(&page));
-        self.user = Some(User::new(page, stage));
+        self.user = Some(User::new(page, Stage::Joining));
         Some(self.look(here))
     }
 
     /// Whether the bucket that is looked into was created, as far as known.
-    pub(super) fn has_counted(&self, here: &Here<'_, P>) -> bool {
-        let Key::Bucket(datacenter, bucket) = self.key(here) else { return false };
-        self.namespace().is_some_and(|namespace| {
-            namespace.created.contains(namespace.number(datacenter, bucket))
-        })
+    pub(super) fn has_counted(&self) -> bool {
+        self.namespace().is_some_and(|namespace| namespace.created.contains(self.number(namespace)))
+    }
+
+    /// The number of the bucket that is looked into.
+    fn number(&self, namespace: &Namespace) -> u64 {
+        namespace.number(self.settings.datacenter, self.search.bucket.unwrap_or_default())
     }
 
     /// Rule 7, and then a line of the bucket.
-    fn take_from(&mut self, token: Token, namespace: Namespace, here: &mut Here<'_, P>) -> Command {
+    fn take_from(
+        &mut self,
+        before: Option<Token>,
+        namespace: Namespace,
+        here: &mut Here<'_, P>,
+    ) -> Command {
         let buckets = namespace.buckets();
         if self.search.bucket.is_none() {
             // At random: it leaves most hosts alone on their record. With an odd step, it comes to each bucket once.
@@ -113,19 +108,18 @@ impl<P: Clone> Machine<P> {
             self.search.bucket = Some(claimed.unwrap_or_else(&mut any));
             self.search.stride = if buckets > 2 { any() | 1 } else { 1 };
         }
-        let Key::Bucket(datacenter, number) = self.key(here) else { return Command::Wait };
-        let number = namespace.number(datacenter, number);
+        let number = self.number(&namespace);
         let is_counted = namespace.created.contains(number);
         match self.search.look.clone() {
             Look::Unread => self.look(here),
             // The write of an empty bucket allows nothing: it may be late.
-            Look::Absent(true) => self.create(namespace.id, here),
+            Look::Absent(true) => self.write(None, Record::Bucket(Bucket::new(namespace.id)), here),
             // It is new where the namespace, read after that, does not count it.
             Look::Absent(false) if !is_counted => self.call(Call::Read(Key::Namespace), here),
             // It is lost where the namespace, read before that, counted it.
             Look::Absent(false) => {
                 let floor = namespace.floor.max(self.horizon(here.at));
-                self.write_namespace(Some(token), Namespace { floor, ..namespace }, here)
+                self.write(before, Record::Namespace(Namespace { floor, ..namespace }), here)
             }
             Look::Found(_, bucket, false) if bucket.id != namespace.id => {
                 self.call(Call::Read(Key::Namespace), here)
@@ -133,16 +127,10 @@ impl<P: Clone> Machine<P> {
             Look::Found(..) if !is_counted => {
                 let mut counted = namespace;
                 counted.count(number);
-                self.write_namespace(Some(token), counted, here)
+                self.write(before, Record::Namespace(counted), here)
             }
-            Look::Found(before, bucket, _) => self.choose(before, bucket, namespace, here),
+            Look::Found(token, bucket, _) => self.choose(token, bucket, namespace, here),
         }
-    }
-
-    fn create(&mut self, id: Token, here: &mut Here<'_, P>) -> Command {
-        let (key, token) = (self.key(here), Token(here.host.random()));
-        let record = Record::Bucket(Bucket::new(id));
-        self.call(Call::Write { key, token, record, before: None }, here)
     }
 
     /// What was found of a bucket that is looked into, or written.
@@ -188,14 +176,8 @@ impl<P: Clone> Machine<P> {
             search.look = Look::Unread;
             return None;
         }
-        let Search { holders, is_watching, damage, unusable, .. } = std::mem::take(search);
-        let none = || match holders.is_empty() && !unusable.is_empty() {
-            true => Refusal::Unusable,
-            false => Refusal::NoSlot(holders),
-        };
-        let refusal = damage.unwrap_or_else(none);
-        let refused = self.refuse(refusal.clone(), here);
-        Some(if is_watching { Command::Watching(refusal) } else { refused })
+        let Search { holders, damage, .. } = std::mem::take(search);
+        Some(self.refuse(damage.unwrap_or(Refusal::NoSlot(holders)), here))
     }
 
     /// Rule 2: takes one of the lines that are best, at random.
@@ -214,7 +196,6 @@ impl<P: Clone> Machine<P> {
         for worker in first..=last {
             let is_wanted = self.settings.claim.is_none_or(|claim| claim == worker);
             if is_wanted
-                && !self.search.unusable.contains(&worker)
                 && !blocked.contains(&worker)
                 && let Some(kind) = self.look_at(worker, &bucket, here)
             {
@@ -223,27 +204,21 @@ impl<P: Clone> Machine<P> {
             }
         }
         let best = free.iter().map(|(rank, _)| *rank).min();
-        let mut free: Vec<u64> =
-            free.into_iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, one)| one).collect();
+        free.retain(|(rank, _)| Some(*rank) == best);
         while !free.is_empty() {
-            let worker = free.swap_remove(here.host.choose(free.len()));
-            match self.take(worker, before, &bucket, &namespace, here) {
-                Some(command) => return command,
-                None => self.search.unusable.push(worker),
+            let (_, worker) = free.swap_remove(here.host.choose(free.len()));
+            if let Some(command) = self.take(worker, before, &bucket, &namespace, here) {
+                return command;
             }
         }
-        match self.next_bucket(here) {
-            Some(command) => command,
-            None => self.look(here),
-        }
+        self.next_bucket(here).unwrap_or_else(|| self.look(here))
     }
 
     /// Whether a line may be taken. Notes its holder where it may not.
     fn look_at(&mut self, worker: u64, bucket: &Bucket, here: &mut Here<'_, P>) -> Option<Free> {
         let line = bucket.lines.get(&worker);
-        if let Some(line) = line
-            && self.search.over.is_some_and(|over| over.is(worker, line))
-        {
+        let over = self.search.over;
+        if line.is_some_and(|line| over.is_some_and(|over| over.is(worker, line))) {
             return Some(Free::Over);
         }
         if bucket.damaged.contains_key(&worker)
@@ -263,14 +238,16 @@ impl<P: Clone> Machine<P> {
         if line.expires <= latest
             || line.expires > latest.max(wall).saturating_add(ttl).saturating_add(skew)
         {
-            let (token, since) = *self.watched.entry(worker).or_insert((line.token, here.at.mono));
-            if token == line.token && here.at.mono - since >= ttl / 2 {
+            let now = (line.token, here.at.mono);
+            let (token, since) = self.watched.entry(worker).or_insert(now);
+            if *token != line.token {
+                (*token, *since) = now;
+            }
+            if here.at.mono - *since >= ttl / 2 {
                 return Some(Free::Watched);
             }
-            if token != line.token {
-                self.watched.insert(worker, (line.token, here.at.mono));
-            }
-            self.search.is_watching = true;
+        } else {
+            self.watched.remove(&worker);
         }
         self.search.holders.push((worker, Some(line.holder.clone())));
         None
@@ -310,22 +287,18 @@ impl<P: Clone> Machine<P> {
         let word = Word { known: Token(0), pending: token };
         let tenure = Tenure { namespace: namespace.id, owner, worker };
         let page = here.host.create(tenure, word)?;
-        let horizon = self.horizon(here.at);
         let mut bucket = bucket.clone();
         // Lines of another namespace count; what was lost with it lay below the horizon. So does what a store has forgotten.
         let may_forget = self.settings.may_forget && !namespace.is_confirmed();
         let is_forgotten = may_forget && bucket.lines.is_empty();
         if bucket.id != namespace.id || is_forgotten {
-            bucket.floor = bucket.floor.max(horizon);
+            bucket.floor = bucket.floor.max(self.horizon(here.at));
         }
         bucket.id = namespace.id;
         let line = bucket.lines.get(&worker);
         let over = self.search.over.filter(|over| line.is_some_and(|line| over.is(worker, line)));
-        let highest = line.map_or(NEVER, |line| match over {
-            Some(over) => line.floor.max(over.last),
-            None => line.floor.max(line.ceiling),
-        });
-        let floor = bucket.floor.max(highest);
+        let issued = |line: &Line| line.floor.max(over.map_or(line.ceiling, |over| over.last));
+        let floor = bucket.floor.max(line.map_or(NEVER, issued));
         let limits = self.settings.limits;
         let (earliest, _) = self.now(here.at);
         let expires = earliest.saturating_add(limits.ttl);
@@ -340,27 +313,27 @@ impl<P: Clone> Machine<P> {
             holder: self.settings.holder.clone(),
         };
         self.user = Some(User::new(page, Stage::Taking));
-        Some(self.write(before, bucket.with(worker, line), here))
+        Some(self.write(Some(before), Record::Bucket(bucket.with(worker, line)), here))
     }
 
     /// What was found of a bucket from which a line is taken, or written.
     pub(super) fn found_taking(
         &mut self,
+        page: &P,
         found: Option<(Token, Bucket)>,
         here: &mut Here<'_, P>,
     ) -> Option<Command> {
-        let User { page, .. } = self.user.clone()?;
-        let (tenure, word) = (here.host.tenure(&page), here.host.word(&page));
+        let (tenure, word) = (here.host.tenure(page), here.host.word(page));
         let line = found.as_ref().and_then(|(_, bucket)| bucket.lines.get(&tenure.worker));
         if line.is_some_and(|line| line.owner == tenure.owner && word.has(line.token)) {
-            here.host.swap(&page, word, Word { known: word.pending, pending: Token(0) });
-            let user = self.user.as_mut()?;
-            (user.seen, user.stage) = (found, Stage::Checking);
+            here.host.swap(page, word, Word { known: word.pending, pending: Token(0) });
+            self.user.as_mut()?.seen = found;
+            self.go_on(Stage::Checking);
             return None;
         }
         // Another process was first. Where the write is late, it takes a line for nobody, until that expires.
-        here.host.end(&page, Loss::Released);
-        here.host.leave(&page);
+        here.host.end(page, Loss::Released);
+        here.host.leave(page);
         self.user = None;
         match (self.search.over, found) {
             (Some(over), Some(found)) => self.search_over(over, found),
@@ -371,39 +344,31 @@ impl<P: Clone> Machine<P> {
     }
 
     /// Once the namespace was read after the take: the page opens above its floor, too.
-    pub(super) fn check(&mut self, here: &mut Here<'_, P>) -> Command {
-        let Some(User { page, seen: Some((_, bucket)), .. }) = self.user.clone() else {
-            return Command::Wait;
-        };
-        let worker = here.host.tenure(&page).worker;
-        let floor = self.namespace().filter(|namespace| namespace.id == bucket.id);
-        let floor = floor
-            .map(|namespace| namespace.floor)
-            .filter(|_| here.host.phase(&page) == Phase::Pending);
-        let (Some(floor), Some(line)) = (floor, bucket.lines.get(&worker)) else {
-            return self.give_up(here);
+    pub(super) fn check(&mut self, page: &P, here: &mut Here<'_, P>) -> Command {
+        let worker = here.host.tenure(page).worker;
+        let seen = self.user.as_ref().and_then(|user| user.seen.as_ref());
+        let same = seen.zip(self.namespace()).filter(|((_, bucket), one)| one.id == bucket.id);
+        let line =
+            same.and_then(|((_, bucket), one)| Some((bucket.lines.get(&worker)?, one.floor)));
+        let Some((line, floor)) = line.filter(|_| here.host.phase(page) == Phase::Pending) else {
+            return self.give_up(page, here);
         };
         let window = Window { floor: line.floor.max(floor), ceiling: line.ceiling };
-        let renewal =
-            Renewal { at: here.at.mono, expires: line.expires, ttl: self.settings.limits.ttl };
-        here.host.renew(&page, renewal);
-        here.host.open(&page, window);
+        let ttl = self.settings.limits.ttl;
+        here.host.renew(page, Renewal { at: here.at.mono, expires: line.expires, ttl });
+        here.host.open(page, window);
         here.host.unlock();
-        if let Some(user) = &mut self.user {
-            user.stage = Stage::Using(None);
-        }
-        (self.search, self.is_alone) = (Search::default(), false);
+        self.go_on(Stage::Using(None));
+        (self.search, self.is_alone, self.renewing) = (Search::default(), false, None);
         self.watched.clear();
-        self.renewing = None;
         Command::Open
     }
 
     /// Frees a line that was taken for a page that does not open.
-    pub(super) fn give_up(&mut self, here: &mut Here<'_, P>) -> Command {
-        let Some(user) = self.user.take() else { return Command::Wait };
-        here.host.end(&user.page, Loss::Released);
-        self.user = Some(User { stage: Stage::Freeing(NEVER), ..user });
-        self.free(NEVER, here)
+    pub(super) fn give_up(&mut self, page: &P, here: &mut Here<'_, P>) -> Command {
+        here.host.end(page, Loss::Released);
+        self.go_on(Stage::Freeing(NEVER));
+        self.free(page, NEVER, here)
     }
 }
 

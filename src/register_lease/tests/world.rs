@@ -413,7 +413,7 @@ impl World {
                 let process = &mut world.processes[at];
                 let stage = Stage::Using(None);
                 process.machine.user = Some(User { seen: seen.clone(), ..User::new(page, stage) });
-                process.told = Command::Held;
+                process.told = Command::Wait;
                 let Record::Namespace(namespace) = namespace.1.clone() else { continue };
                 process.machine.limits = process.machine.limits.max(namespace.limits);
                 process.machine.namespace = Known::Found(namespace_token(), namespace);
@@ -741,6 +741,10 @@ impl Host for Step<'_> {
         }
         if loss != Loss::Released {
             see(if loss == Loss::Taken { "lost: taken" } else { "lost: reverted" });
+            if loss == Loss::Reverted {
+                // It has to raise the floor, whatever it makes of that.
+                self.world.processes[self.at].noted = self.world.losses + 1;
+            }
             let id = namespace_of(&self.world.stores[0][0]).map(|namespace| namespace.id);
             if !is_disturbed && (store == 1 || id == Some(tenure.namespace)) {
                 self.world.wrong =
@@ -889,8 +893,9 @@ impl World {
                 see("refused: another layout");
                 process.is_done = true;
             }
-            Command::Refused(_) => see("no slot"),
-            Command::Watching(_) => see("watched"),
+            Command::Refused(_) => {
+                see(if process.machine.is_watching() { "watched" } else { "no slot" })
+            }
             _ => {}
         }
         self.processes[at].told = command;
@@ -905,7 +910,8 @@ impl World {
             .user
             .as_ref()
             .is_some_and(|user| matches!(user.stage, Stage::Using(None)))
-            && matches!(self.processes[at].told, Command::Held)
+            && self.processes[at].told == Command::Wait
+            && self.processes[at].sent.is_none()
         {
             see("held");
         }
@@ -1159,9 +1165,7 @@ impl World {
         }
         let page = process.machine.page().map(|page| &self.pages[*page]);
         match &process.told {
-            Command::Held | Command::Wait | Command::Open | Command::Locked | Command::Failed
-                if page.is_some() =>
-            {
+            Command::Wait | Command::Open | Command::Locked | Command::Failed if page.is_some() => {
                 let Some(page) = page else { return };
                 let users = page.users & !(1 << process.number);
                 let has_ended = page.phase == Phase::Ended || page.is_gone;
@@ -1826,8 +1830,7 @@ impl World {
         for (worker, (token, since)) in watched {
             (worker, token, (self.real - since).min(HALF)).hash(state);
         }
-        (search.bucket, search.full, &search.unusable, search.is_watching, &search.damage)
-            .hash(state);
+        (search.bucket, search.full, &search.damage).hash(state);
         let key_of = |worker: u64| 1 + (worker / config.size) as usize;
         match &search.look {
             Look::Found(token, bucket, is_asked) => {

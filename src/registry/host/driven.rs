@@ -15,8 +15,7 @@ use crate::core::sequence::Rules;
 use crate::core::sequencer::NEVER;
 use crate::generator::Policies;
 use crate::register_lease::{
-    At, Call, Driver, Holder, Input, Key, Limits, Next, Patience, Record, Refusal, Reply, Report,
-    Settings,
+    At, Call, Driver, Holder, Input, Key, Limits, Next, Patience, Record, Reply, Report, Settings,
 };
 
 /// Four worker IDs.
@@ -201,7 +200,6 @@ impl World {
                             Loss::Restored => "restored",
                         }
                     }
-                    Report::Refused(Refusal::Unusable) => "unusable",
                     Report::Refused(_) => "refused",
                     Report::Failed => "failed",
                     Report::Unsettled => "unsettled",
