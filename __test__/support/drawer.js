@@ -145,46 +145,38 @@ function countDuplicatesOf(arrays) {
   return duplicates;
 }
 
-/** The word of a slot's text that is its ceiling. */
-const CEILING = 5;
-
 /** A register by which a rule is broken. */
 async function planted(fault, engine) {
   const { connect } = require('../../js/stores/connect.js');
+  const { formatBucket, readText } = require('./lease/records.js');
   const register = await connect(new URL(engine));
-  const { list, read, write } = register;
-  const isSlot = (key) => key.startsWith('slots/') && !key.endsWith('/made');
+  const { read, write } = register;
+  const isBucket = (key) => key !== 'namespace';
   let hasSlot = false;
   /** Notes that the process has a slot, after it was written. */
   const onceHeld =
     (call) =>
     async (key, record, ...rest) => {
       const reply = await call(key, record, ...rest);
-      hasSlot ||= isSlot(key) && record.text.includes(' held ') && reply.isWritten;
+      hasSlot ||= isBucket(key) && record.text.includes(' held ') && reply.isWritten;
       return reply;
     };
   switch (fault) {
     case 'floor': {
       // The floor itself is taken for free.
-      const atFloor = async (prefix, limits) => {
-        const { records, ...rest } = await list(prefix, limits);
-        const lower = ([key, { token, text }]) => {
-          const words = text.split(' ');
-          if (words.length > CEILING) words[CEILING] -= 1;
-          return [key, { token, text: words.join(' ') }];
-        };
-        return { ...rest, records: new Map([...records].map(lower)) };
+      const atFloor = async (key, limits) => {
+        const { record, ...rest } = await read(key, limits);
+        if (record === undefined || !isBucket(key)) return { record, ...rest };
+        const bucket = readText(record.text);
+        for (const slot of bucket.slots) slot.ceiling -= 1;
+        return { record: { ...record, text: formatBucket(bucket) }, ...rest };
       };
-      return { ...register, list: atFloor };
+      return { ...register, read: atFloor };
     }
     case 'horizon': {
       // A namespace that is missing is taken for one that never was.
       const withoutFloor = (key, { token, text }, ...rest) =>
-        write(
-          key,
-          { token, text: key === 'namespace' ? text.replace(/\S+$/, '-1') : text },
-          ...rest,
-        );
+        write(key, { token, text: text.replace(/^floor .*$/m, 'floor -1') }, ...rest);
       return { ...register, mayForget: false, write: withoutFloor };
     }
     case 'cap': {
@@ -194,15 +186,14 @@ async function planted(fault, engine) {
         async (...values) => ({ ...(await call(...values)), now: Date.now() });
       return {
         ...register,
-        ...{ read: byOwnClock(read), write: byOwnClock(write), list: byOwnClock(list) },
-        now: async () => Date.now(),
+        ...{ read: byOwnClock(read), write: byOwnClock(write), now: async () => Date.now() },
       };
     }
     case 'owner': {
       // The process that renews is taken for the owner.
       const taken = async (key, record, before, limits) => {
         const reply = await write(key, record, before, limits);
-        return hasSlot && isSlot(key) ? { isWritten: true, now: reply.now } : reply;
+        return hasSlot && isBucket(key) ? { isWritten: true, now: reply.now } : reply;
       };
       return { ...register, write: onceHeld(taken) };
     }
@@ -210,7 +201,7 @@ async function planted(fault, engine) {
       // What was asked for is taken for confirmed.
       const sent = async (...values) => {
         const written = write(...values);
-        if (!hasSlot || !isSlot(values[0])) return written;
+        if (!hasSlot || !isBucket(values[0])) return written;
         written.catch(() => {});
         return { isWritten: true, now: Date.now() };
       };

@@ -4,7 +4,7 @@
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
-const { readdirSync, rmSync } = require('node:fs');
+const { chmodSync, readdirSync, rmSync } = require('node:fs');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { promisify } = require('node:util');
@@ -14,7 +14,7 @@ const { Drawer } = require('../drawer.js');
 const { Machine } = require('../machine.js');
 const { layouts, seeded } = require('../support.js');
 const { Link } = require('./link.js');
-const { deleteNamespace } = require('./namespaces.js');
+const { deleteNamespace, deleteRecord } = require('./namespaces.js');
 const { Server } = require('./servers.js');
 
 const TTL = 2000;
@@ -24,9 +24,12 @@ const LATE = 180_000;
 const SKEW = 1500;
 const AHEAD = 200;
 
-/** How long after a fault's end all issue again, at most, ms; and after a lost namespace. */
+/** How far a host's clock, and the store's, is off at most, ms. */
+const SHIFT = 700;
+
+/** How long after a fault's end all issue again, at most, ms; and after a lost record. */
 const SOON = 6000;
-const AFTER_LOSS = TTL + SKEW + AHEAD + SOON;
+const AFTER_LOSS = TTL + 2 * SKEW + AHEAD + 2 * SHIFT + SOON;
 
 class Host {
   machine = new Machine();
@@ -58,6 +61,8 @@ class Fleet {
   counts = {};
   #server;
   #link;
+  /** Of the store. */
+  #machine = new Machine();
   #options;
   #layout;
   #random;
@@ -73,7 +78,10 @@ class Fleet {
    */
   static async start(engine, { processes, slots, seed, options }) {
     const fleet = new Fleet();
-    fleet.#server = await Server.start(engine);
+    // The server may be another user's.
+    chmodSync(fleet.#machine.directory, 0o755);
+    const { LD_PRELOAD, MACHINE_SHIM } = fleet.#machine.env;
+    fleet.#server = await Server.start(engine, { env: { LD_PRELOAD, MACHINE_SHIM } });
     fleet.#link = await Link.to(fleet.#server.port);
     fleet.#random = seeded(seed);
     fleet.#layout = { ...layouts.node, datacenterBits: 5, workerBits: Math.log2(slots) };
@@ -164,11 +172,16 @@ class Fleet {
     }
   }
 
+  /** The key of the bucket in which all slots are. */
+  get #bucket() {
+    return `${this.#options.datacenterId}/0`;
+  }
+
   async #recover() {
     const { timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits } = this.#layout;
     const bits = [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits];
     const terms = ['--ttl', TTL, '--max-clock-skew', SKEW, '--max-ahead', AHEAD].map(String);
-    const args = ['namespace', 'recover', this.#server.url, ...terms, '--layout', bits.join('/')];
+    const args = ['recover', this.#server.url, ...terms, '--layout', bits.join('/')];
     await promisify(execFile)(process.execPath, [MAIN, ...args]);
   }
 
@@ -183,7 +196,7 @@ class Fleet {
     end: (host) => this.#end(host, this.#victim(host)),
     'end all': (host) => Promise.all([...host.drawers].map((drawer) => this.#end(host, drawer))),
     'clock shift': async (host) => {
-      if (!host.isFarAhead) host.machine.clock = this.#between(-700, 700);
+      if (!host.isFarAhead) host.machine.clock = this.#between(-SHIFT, SHIFT);
     },
     'clock jump': async (host) => {
       if (host.isFarAhead) return;
@@ -191,7 +204,7 @@ class Fleet {
       // From seconds to hours.
       host.machine.clock = 1000 * 10 ** this.#between(0.3, 4);
       await sleep(this.#between(TTL / 10, TTL));
-      host.machine.clock = this.#between(-700, 700);
+      host.machine.clock = this.#between(-SHIFT, SHIFT);
       host.isFarAhead = false;
     },
     unlink: async (host) => host.unlinkPages(),
@@ -221,6 +234,12 @@ class Fleet {
       await sleep(this.#between(TTL / 4, TTL * 1.5));
       this.#link.mend();
     },
+    // Of etcd it stays: that takes the time from the kernel.
+    'store clock': async () => {
+      this.#machine.clock = this.#between(-SHIFT, SHIFT);
+    },
+    'lose the bucket': () => deleteRecord(this.#server, 'default', this.#bucket),
+    'lose the namespace': () => deleteRecord(this.#server, 'default', 'namespace'),
     loss: () => this.#lose(),
   };
 
@@ -310,6 +329,7 @@ class Fleet {
     await this.drawn();
     this.#link.close();
     await this.#server.stop();
+    this.#machine.remove();
     for (const { machine } of this.hosts) machine.remove();
   }
 }

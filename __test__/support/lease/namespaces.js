@@ -8,22 +8,75 @@ const { namespaceText, newToken, readText } = require('./records.js');
 
 const { signal } = new AbortController();
 
-const DELETE = {
-  async postgres(url) {
+/** Runs `use` with a client of PostgreSQL or MariaDB, which it closes then. */
+const SQL = {
+  async postgres(url, use) {
     const client = new (require('pg').Client)({ connectionString: url });
     await client.connect();
-    const tables = "SELECT tablename FROM pg_tables WHERE tablename LIKE 'snowdrift%'";
-    const names = (await client.query(tables)).rows.map(({ tablename }) => tablename);
-    await client.query(`DROP TABLE ${names.join(', ')}`);
+    await use(async (text, values = []) => (await client.query(text, values)).rows);
     await client.end();
   },
 
-  async mysql(url) {
+  async mysql(url, use) {
     const client = await require('mysql2/promise').createConnection(url);
-    const [tables] = await client.query("SHOW TABLES LIKE 'snowdrift%'");
-    await client.query(`DROP TABLE ${tables.map((row) => Object.values(row)[0]).join(', ')}`);
+    await use(async (text, values = []) => (await client.query(text, values))[0]);
     await client.end();
   },
+};
+
+/** A request to etcd for the keys of a range. */
+async function deleteRange(url, key, end) {
+  const encode = (text) => Buffer.from(text).toString('base64');
+  const range = { key: encode(key), ...(end && { range_end: encode(end) }) };
+  const answer = await fetch(`${url.replace('etcd:', 'http:')}/v3/kv/deleterange`, {
+    method: 'POST',
+    body: JSON.stringify(range),
+  });
+  await answer.json();
+}
+
+/** Deletes nodes of ZooKeeper: those among the paths below a namespace that are wanted. Holders change them meanwhile. */
+async function deleteNodes(url, namespace, isWanted) {
+  const { directory, load } = require('snowdrift-zookeeper');
+  const session = await loadAddon('snowdrift-zookeeper', directory, load).connect(
+    url.slice('zookeeper://'.length),
+    10_000,
+  );
+  /** Children first. */
+  const below = async (path) => {
+    const children = await session.children(path);
+    const deeper = await Promise.all(children.map((child) => below(`${path}/${child}`)));
+    return [...deeper.flat(), path];
+  };
+  for (let tries = 0, isDone = false; !isDone; tries++) {
+    if (tries === 50) throw new Error('its nodes keep changing');
+    const paths = await below(`/snowdrift/${namespace}`).catch(() => undefined);
+    if (paths === undefined) continue;
+    const wanted = paths.filter(isWanted).map((path) => ({ kind: 'delete', path }));
+    ({ isDone } = await session.change(wanted));
+  }
+  session.close();
+}
+
+/** Whether a node of ZooKeeper is that of a key: its folder and its name are percent-encoded. */
+function isNodeOf(path, key) {
+  const [folder, name] = path.split('/').slice(-2).map(decodeURIComponent);
+  return key.includes('/') ? folder + name === key : name === key;
+}
+
+const DELETE = {
+  postgres: (url) =>
+    SQL.postgres(url, async (query) => {
+      const tables = "SELECT tablename FROM pg_tables WHERE tablename LIKE 'snowdrift%'";
+      const names = (await query(tables)).map(({ tablename }) => tablename);
+      await query(`DROP TABLE ${names.join(', ')}`);
+    }),
+
+  mysql: (url) =>
+    SQL.mysql(url, async (query) => {
+      const tables = await query("SHOW TABLES LIKE 'snowdrift%'");
+      await query(`DROP TABLE ${tables.map((row) => Object.values(row)[0]).join(', ')}`);
+    }),
 
   async redis(url, namespace) {
     const client = new (require('ioredis'))(url);
@@ -31,45 +84,39 @@ const DELETE = {
     client.disconnect();
   },
 
-  async etcd(url, namespace) {
-    const encode = (text) => Buffer.from(text).toString('base64');
-    const range = {
-      key: encode(`snowdrift/${namespace}/`),
-      range_end: encode(`snowdrift/${namespace}0`),
-    };
-    const answer = await fetch(`${url.replace('etcd:', 'http:')}/v3/kv/deleterange`, {
-      method: 'POST',
-      body: JSON.stringify(range),
-    });
-    await answer.json();
+  etcd: (url, namespace) => deleteRange(url, `snowdrift/${namespace}/`, `snowdrift/${namespace}0`),
+  zookeeper: (url, namespace) => deleteNodes(url, namespace, () => true),
+};
+
+const DELETE_ONE = {
+  postgres: (url, ...record) =>
+    SQL.postgres(url, (query) =>
+      query('DELETE FROM snowdrift_records WHERE namespace = $1 AND name = $2', record),
+    ),
+
+  mysql: (url, ...record) =>
+    SQL.mysql(url, (query) =>
+      query('DELETE FROM snowdrift_records WHERE namespace = ? AND name = ?', record),
+    ),
+
+  async redis(url, namespace, key) {
+    const client = new (require('ioredis'))(url);
+    await client.hdel(`snowdrift:${namespace}:records`, key);
+    client.disconnect();
   },
 
-  async zookeeper(url, namespace) {
-    const { directory, load } = require('snowdrift-zookeeper');
-    const session = await loadAddon('snowdrift-zookeeper', directory, load).connect(
-      url.slice('zookeeper://'.length),
-      10_000,
-    );
-    /** Children first. */
-    const below = async (path) => {
-      const children = await session.children(path);
-      const deeper = await Promise.all(children.map((child) => below(`${path}/${child}`)));
-      return [...deeper.flat(), path];
-    };
-    // Holders change it meanwhile.
-    for (let tries = 0, isDone = false; !isDone; tries++) {
-      if (tries === 50) throw new Error('its nodes keep changing');
-      const paths = await below(`/snowdrift/${namespace}`).catch(() => undefined);
-      if (paths === undefined) continue;
-      ({ isDone } = await session.change(paths.map((path) => ({ kind: 'delete', path }))));
-    }
-    session.close();
-  },
+  etcd: (url, namespace, key) => deleteRange(url, `snowdrift/${namespace}/${key}`),
+  zookeeper: (url, namespace, key) => deleteNodes(url, namespace, (path) => isNodeOf(path, key)),
 };
 
 /** Deletes a namespace of a `Server`: of a database, all of them, with their tables. */
 async function deleteNamespace(server, namespace) {
   await DELETE[server.engine](server.url, namespace);
+}
+
+/** Deletes one record of a namespace. */
+async function deleteRecord(server, namespace, key) {
+  await DELETE_ONE[server.engine](server.url, namespace, key);
 }
 
 /** Runs `use` with a register, which it opens by a URL if it is one, and closes then. */
@@ -130,4 +177,4 @@ function clockOf(store) {
   return withRegister(store, (register) => register.now({ signal }));
 }
 
-module.exports = { clockOf, createNamespace, deleteNamespace, slotsOf };
+module.exports = { clockOf, createNamespace, deleteNamespace, deleteRecord, slotsOf };

@@ -7,7 +7,7 @@
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 
-const CALLS = ['read', 'write', 'list', 'now'];
+const CALLS = ['read', 'write', 'now'];
 
 /** A process that leases, seen from its parent. */
 class Sharer {
@@ -32,7 +32,7 @@ class Sharer {
     sharer.#child = spawn(command, args, {
       env: { ...process.env, ...env },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      // A list is a Map.
+      // IDs are BigInts.
       serialization: 'advanced',
     });
     const started = once(sharer.#child, 'message').then(([pid]) => pid);
