@@ -390,12 +390,13 @@ impl Line {
             floor: floor.parse().ok()?,
             ceiling: ceiling.parse().ok()?,
             expires: expires.parse().ok()?,
-            holder: Holder {
-                pid: pid.parse().ok()?,
-                started: started.parse().ok()?,
-                address: if *address == "-" { String::new() } else { (*address).to_owned() },
-                host: host.join(" "),
-            },
+            // Longer texts, or such with control characters, are none that a holder writes: they are spelled otherwise.
+            holder: Holder::new(
+                pid.parse().ok()?,
+                started.parse().ok()?,
+                if *address == "-" { "" } else { address },
+                &host.join(" "),
+            ),
         })
     }
 }
@@ -543,6 +544,16 @@ mod tests {
         // Of two lines of a worker ID, or of none, nobody knows which counts.
         for more in ["\n0 twice", "\nnone", "\n"] {
             assert_eq!(Bucket::of_text(&(bucket().text() + more)), Err(Unreadable::Line(4)));
+        }
+    }
+
+    #[test]
+    fn a_line_with_a_longer_host_or_control_characters_is_damaged() {
+        for host in ["x".repeat(65), "\u{1b}[2J a".into()] {
+            let text = bucket().text().replace("a host  é ", &host);
+            let found = Bucket::of_text(&text).unwrap();
+            assert_eq!(found.damaged.keys().copied().collect::<Vec<_>>(), [0]);
+            assert_eq!(found.text(), text);
         }
     }
 
