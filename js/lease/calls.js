@@ -3,10 +3,10 @@
 // application's own register may return anything.
 
 const { describe } = require('../messages/errors.js');
-const { NONE, ownOf, propertyOf, readAll } = require('../ids/properties.js');
+const { propertyOf, readAll } = require('../ids/properties.js');
 const { storeFailure } = require('../stores/failures.js');
 const { runWithin } = require('../runtime/time.js');
-const { CLOSE_MS, DESCRIBE_MS } = require('./timing.js');
+const { CLOSE_MS, NAMES_MS } = require('./timing.js');
 
 const isObject = (value) => value !== null && typeof value === 'object';
 const TOKEN = /^[0-9a-f]{16}$/;
@@ -16,71 +16,43 @@ const isTime = (value) => typeof value === 'number' && Math.abs(value) <= 8.64e1
 const isNow = (value) => value === undefined || isTime(value);
 
 /**
- * A record as the machine takes it: its key, token and text; undefined if it is none. Each property is read once, since an
- * application's object may have getters.
+ * What was found, as the driver takes it; undefined if it is no record. Each property is read once, since an application's object
+ * may have getters.
  */
-function recordOf(value, key = '') {
+function foundOf(value) {
+  const kind = 'found';
+  if (value === undefined) return { kind };
   if (!isObject(value)) return undefined;
   const { token, text } = readAll(value, ['token', 'text']);
   const isRecord = typeof token === 'string' && TOKEN.test(token) && typeof text === 'string';
-  return isRecord ? [String(key), token, text] : undefined;
+  return isRecord ? { kind, token, text } : undefined;
 }
 
-/** A list of one record, or of none; undefined if it is no record. */
-function foundOf(value) {
-  if (value === undefined) return [];
-  const record = recordOf(value);
-  return record && [record];
-}
-
-function listedOf(records) {
-  if (!(records instanceof Map)) return undefined;
-  const all = [];
-  for (const [key, value] of records) {
-    const record = recordOf(value, key);
-    if (record === undefined) return undefined;
-    all.push(record);
-  }
-  return all;
-}
-
-const writtenOf = ({ isWritten, found }) => ({
-  __proto__: null,
-  isWritten,
-  records: isWritten === true ? [] : isWritten === false ? foundOf(found) : undefined,
-});
-
-const PROPERTIES = ['now', 'record', 'records', 'isWritten', 'found'];
-
-/** By function: what a reply must be, and what the machine takes, whose `records` are undefined if it is something else. */
+/** By call: what its reply must be, and what the driver takes; undefined if it is something else. */
 const REPLIES = {
   read: [
     '{ record } with the token and text that were written, or undefined',
-    ({ record }) => ({ records: foundOf(record) }),
-  ],
-  list: [
-    '{ records }, a Map with the token and text of each',
-    ({ records }) => ({ records: listedOf(records) }),
+    ({ record }) => foundOf(record),
   ],
   write: [
     '{ isWritten: true }, or { isWritten: false, found } with the record that it found',
-    writtenOf,
+    ({ isWritten, found }) => {
+      if (isWritten === true) return { kind: 'written' };
+      return isWritten === false ? foundOf(found) : undefined;
+    },
   ],
-  now: ['Unix ms', (now) => ({ now, records: isTime(now) ? [] : undefined })],
-  // An empty text describes nothing: it would be equal to another server's.
-  describeRun: [
-    'a text',
-    (run) => ({ run: run || undefined, records: typeof run === 'string' ? [] : undefined }),
-  ],
+  now: ['Unix ms', ({ now }) => (now === undefined ? undefined : { kind: 'found' })],
 };
+
+const PROPERTIES = ['now', 'record', 'isWritten', 'found'];
 
 function readReply(call, reply) {
   const [expected, read] = REPLIES[call];
-  const isValue = call === 'now' || call === 'describeRun';
-  const own = isObject(reply) ? readAll(reply, PROPERTIES) : reply;
-  const isRight = isObject(reply) !== isValue;
-  const taken = isRight ? ownOf({ now: isValue ? undefined : own.now, ...read(own) }) : NONE;
-  if (taken.records !== undefined && isNow(taken.now)) return taken;
+  let own;
+  if (call === 'now') own = { __proto__: null, now: reply };
+  else if (isObject(reply)) own = readAll(reply, PROPERTIES);
+  const taken = own && isNow(own.now) ? read(own) : undefined;
+  if (taken !== undefined) return { __proto__: null, ...taken, now: own.now };
   throw new Error(`it returned ${describe(reply)}; it must return ${expected}`);
 }
 
@@ -112,31 +84,19 @@ class StoreCalls {
     for (const limit of this.#pending) limit.abort(new Error('the lease was released'));
   }
 
-  /**
-   * Makes a call. Returns the reply as the machine takes it.
-   * @param call as the machine names it. With `noteFault`, records of another format are noted there, and left out
-   */
-  async make(wanted, ms) {
-    const { call, key, prefix, token, text, before, noteFault } = ownOf(wanted);
-    const send = async (signal) => {
-      switch (call) {
-        case 'write':
-          return this.#register.write(key, { token, text }, before, { signal });
-        case 'now':
-        case 'describeRun':
-          return propertyOf(this.#register, call).call(this.#register, { signal });
-        default:
-          return this.#register[call](key ?? prefix, { signal, noteFault });
-      }
+  /** Makes the call that the driver wants, within its time. Returns the driver's next input. */
+  async make(wanted) {
+    const { call, key, token, text, before, within } = wanted;
+    const send = async (options) => {
+      if (call === 'write') return this.#register.write(key, { token, text }, before, options);
+      return call === 'now' ? this.#register.now(options) : this.#register.read(key, options);
     };
-    const limit = call === 'describeRun' ? Math.min(ms, DESCRIBE_MS) : ms;
-    // Without a prototype.
-    const reply = await this.#within(call, limit, async (signal) =>
-      readReply(call, await send(signal)),
+    const reply = await this.#within(call, within, async (signal) =>
+      readReply(call, await send({ signal })),
     );
-    const { now, ...taken } = reply;
-    if (key === 'namespace' && before === undefined && reply.isWritten) this.hasCreated = true;
-    return { __proto__: null, ...taken, now };
+    const isCreated = key === 'namespace' && before === undefined && reply.kind === 'written';
+    if (isCreated) this.hasCreated = true;
+    return reply;
   }
 
   /** Shows people that a process holds a slot, or without `holder` no longer does. Nothing waits for it, or depends on it. */
@@ -164,7 +124,7 @@ class StoreCalls {
   /** The names that a store tells within a second. */
   async #names(call) {
     const find = async (signal) => this.#register[call]({ signal });
-    const names = await this.#within('list', DESCRIBE_MS, find).catch(() => undefined);
+    const names = await this.#within('list', NAMES_MS, find).catch(() => undefined);
     return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
   }
 

@@ -291,9 +291,7 @@ class StoreLease {
       // A number that it has lost may be another process's by now: there is no call before there is a new one.
       await this.#assign();
       if (this.#isAbandoned) return FAILED;
-      const { isWritten, records, now } = await this.#calls.make(wanted, wanted.within);
-      const [[, token, text] = []] = records;
-      return { __proto__: null, kind: isWritten ? 'written' : 'found', token, text, now };
+      return await this.#calls.make(wanted);
     } catch (failure) {
       this.#callFailure = failure;
       return FAILED;
@@ -308,12 +306,9 @@ class StoreLease {
         return this.#recover();
       case 'lost':
         return this.#lose(lost);
-      case 'unsettled':
-        // The call was not made. That it has failed comes next.
-        this.#callFailure = faultError(fault);
-        return undefined;
       case 'failed':
       case 'refused':
+      case 'unsettled':
         return this.#fail(fault ? faultError(fault) : this.#callFailure);
       // 'unlocked': another process of the host was stopped. Nothing depends on it.
     }

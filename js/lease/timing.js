@@ -5,15 +5,12 @@
 module.exports = {
   /** The pause between checks for a passed floor, and after a failure of this code. */
   POLL_MS: 100,
-  /** The longest wait for another process of the host that acquires a slot, in calls to the store. */
-  MAX_WAIT_CALLS: 4,
   /** A wait for a floor that is worth a warning. */
   LONG_WAIT_MS: 1000,
-  /** The longest wait for the description of a server's run. */
-  DESCRIBE_MS: 1000,
+  /** The longest wait for the names of other namespaces. */
+  NAMES_MS: 1000,
 
-  /** Time limits of releasing a slot and of closing the store. */
-  RELEASE_MS: 2000,
+  /** Time limit of closing the store. The driver has 2,000 ms to free the slot before that. */
   CLOSE_MS: 1000,
   /** Time limit of all releases on a signal. */
   SIGNAL_MS: 4000,
