@@ -25,8 +25,9 @@ function codeOf(path) {
     .map((line) => line.replace(/"(?:[^"\\]|\\.)*"/g, '""').replace(/\/\/.*/, ''));
 }
 
-/** Those before the tests of the file. */
+/** Those before the tests of the file; none of a file of tests. */
 function productOf(path) {
+  if (/\/tests(\.rs|\/)/.test(path)) return [];
   const lines = codeOf(path);
   const tests = lines.findIndex(
     (line, n) => line === '#[cfg(test)]' && /^mod tests\b/.test(lines[n + 1]),
