@@ -20,7 +20,7 @@ const ignore = () => {};
 function ofClient(register, end) {
   const calls = new Set();
   let ended;
-  const tracked = ['read', 'write', 'list', 'now'].map((name) => [
+  const tracked = ['read', 'write', 'now'].map((name) => [
     name,
     (...values) => {
       const call = register[name](...values);
@@ -273,10 +273,6 @@ function ownRegister(records) {
       records.set(key, written);
       return { isWritten: true };
     },
-    async list(prefix, { signal }) {
-      signal.throwIfAborted();
-      return { records: new Map([...records].filter(([key]) => key.startsWith(prefix))) };
-    },
     async now({ signal }) {
       signal.throwIfAborted();
       return Date.now();
@@ -302,8 +298,7 @@ describe('registers', { concurrency: 4 }, () => {
     const stored = new Map();
     registerContract('memory', (namespace) => memory({ namespace, stored }), {
       spoil: (namespace, key) => stored.set(`${namespace}/${key}`, 'nonsense'),
-      openSilent: () =>
-        createRegister({ read: silence, write: silence, list: silence, now: silence }),
+      openSilent: () => createRegister({ read: silence, write: silence, now: silence }),
     });
   });
 
@@ -327,7 +322,7 @@ describe('registers', { concurrency: 4 }, () => {
       const { createClient } = require('../../js/stores/zookeeper-client.js');
       const { session, close } = createClient(new URL(url).host, {}, async () => {});
       const zk = await session();
-      const path = `/snowdrift/${namespace}/records/_${key.replace('/', '%2F/_')}`;
+      const path = `/snowdrift/${namespace}/records/${key.replace('/', '-')}`;
       const [token] = await zk.children(path);
       await zk.change([
         { kind: 'delete', path: `${path}/${token}` },

@@ -133,7 +133,6 @@ const own: LeaseStore = {
   },
   write: async (_key, record, before) =>
     before === undefined ? { isWritten: true } : { isWritten: false, found: record, now: 0 },
-  list: async (prefix) => ({ records: new Map([[prefix, { token: '', text: '' }]]) }),
   now: async () => Date.now(),
   show: async ({ workerId }, holder) => {
     is<number | undefined>(workerId ?? holder?.pid);

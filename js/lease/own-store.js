@@ -16,10 +16,7 @@ const MOST_OF_NAME = 500;
 /** How many worker IDs a record may have lines for. */
 const BUCKET_SIZES = [1, 8, 32];
 
-const CALLS = [
-  ...['read', 'write', 'list', 'now', 'describeRun'],
-  ...['namespaces', 'schemas', 'show', 'close'],
-];
+const CALLS = ['read', 'write', 'now', 'namespaces', 'schemas', 'show', 'close'];
 
 function checkName(name) {
   if (typeof name !== 'string' || name === '' || name.length > MOST_OF_NAME) {

@@ -227,7 +227,7 @@ async function connect(url) {
 }
 
 /** The functions of a register that call the server. */
-const CALLS = ['read', 'write', 'list', 'now', 'describeRun'];
+const CALLS = ['read', 'write', 'now'];
 
 /** A register whose calls drop the connection when their signal aborts, and end when it closes. */
 function guardCalls(connection, server) {
@@ -256,10 +256,7 @@ function guardCalls(connection, server) {
   }
 
   let closing;
-  const guarded = CALLS.filter((name) => store[name] !== undefined).map((name) => [
-    name,
-    (...values) => call(name, values),
-  ]);
+  const guarded = CALLS.map((name) => [name, (...values) => call(name, values)]);
   return {
     ...store,
     ...Object.fromEntries(guarded),

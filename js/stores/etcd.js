@@ -27,17 +27,11 @@ function etcd(urls, options) {
   const root = `snowdrift/${namespace}/records/`;
   const keyOf = (key) => toBase64(root + key);
 
-  /** The records of a reply to a range, by key. */
-  const recordsOf = (reply) => {
-    const { kvs = [] } = ownOf(reply);
-    const pairs = kvs.map((kv) => [toText(kv.key).slice(root.length), toText(kv.value)]);
-    return new Map(pairs.map(([key, stored]) => [key, decode(name, key, stored)]));
+  /** The record of a reply to a range of one key. */
+  const recordOf = (key, reply) => {
+    const [found] = ownOf(reply).kvs ?? [];
+    return found && decode(name, key, toText(found.value));
   };
-
-  async function range(body, signal) {
-    const answer = await post('/v3/kv/range', body, signal);
-    return { records: recordsOf(answer.reply), now: timeOf(answer) };
-  }
 
   return createRegister({
     name,
@@ -47,14 +41,9 @@ function etcd(urls, options) {
     close,
     now: async (signal) => timeOf(await post('/v3/maintenance/status', {}, signal)),
 
-    async describeRun(signal) {
-      const { header, raftTerm } = (await post('/v3/maintenance/status', {}, signal)).reply;
-      return `${header.cluster_id} ${raftTerm} ${namespace}`;
-    },
-
     async read(key, signal) {
-      const { records, now } = await range({ key: keyOf(key) }, signal);
-      return { record: records.get(key), now };
+      const answer = await post('/v3/kv/range', { key: keyOf(key) }, signal);
+      return { record: recordOf(key, answer.reply), now: timeOf(answer) };
     },
 
     async write(key, record, before, signal) {
@@ -73,7 +62,7 @@ function etcd(urls, options) {
       const { succeeded, responses } = ownOf(answer.reply);
       const now = timeOf(answer);
       if (succeeded) return { isWritten: true, now };
-      return { isWritten: false, found: recordsOf(responses[0].response_range).get(key), now };
+      return { isWritten: false, found: recordOf(key, responses[0].response_range), now };
     },
 
     /** Steps from the first key of each to the first one after all of its keys. */
@@ -91,10 +80,6 @@ function etcd(urls, options) {
         names.push(toText(found.key).split('/')[1]);
       }
     },
-
-    // Keys are printable ASCII, so 0x7f ends the range.
-    list: (prefix, signal) =>
-      range({ key: keyOf(prefix), range_end: keyOf(`${prefix}\x7f`) }, signal),
   });
 }
 

@@ -107,8 +107,6 @@ const ACTIONS = {
   now: 'read its clock',
   read: 'read a record',
   write: 'write a record',
-  list: 'list its records',
-  describeRun: 'describe its run',
   assign: 'assign a worker ID',
 };
 

@@ -10,7 +10,6 @@
 // the last writes. Otherwise records go back, which holders notice by their tokens.
 
 const { configError, describe } = require('../messages/errors.js');
-const { ofClient } = require('./failures.js');
 const { checkClient, readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');
 const { NONE } = require('../ids/properties.js');
@@ -34,12 +33,6 @@ if (found and string.sub(found, 1, 16)) ~= (ARGV[3] or false) then return {0, fo
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return {1}`;
 
-/**
- * Fields that exist throughout a scan are in it. It may return a field twice, and then the later value counts. A server does
- * nothing else while it collects a part.
- */
-const SCAN = `${SELECT} return redis.call('HSCAN', KEYS[1], ARGV[1], 'MATCH', ARGV[2], 'COUNT', 3000)`;
-
 const CLIENTS = 'redis() takes a client of ioredis or redis, or a Cluster of ioredis';
 
 /** A pattern of Redis for a text itself. */
@@ -56,7 +49,7 @@ function redis(client, options, isOurs = false) {
   // Its sendCommand takes other arguments.
   else if ('masters' in client) throw configError(`${CLIENTS}; this is a cluster of redis`);
   // Version 5 takes a command that is not sent yet out of its queue when `abortSignal` aborts. ioredis cannot.
-  const send = ofClient(async (words, abortSignal) => {
+  async function send(words, abortSignal) {
     const [name, ...rest] = words;
     if (isNodeRedis && !client.isOpen) {
       throw configError('the client of redis is not connected: await client.connect() first');
@@ -69,7 +62,7 @@ function redis(client, options, isOurs = false) {
     throw configError(
       `${name} got no reply from its client, which calls back: create the client without legacyMode, or pass client.v4`,
     );
-  });
+  }
   /** What ioredis puts before each key of a script. */
   const keyPrefix = client.options?.keyPrefix ?? '';
   const key = `snowdrift:${namespace}:records`;
@@ -112,12 +105,6 @@ function redis(client, options, isOurs = false) {
       return Number(seconds) * 1000 + Number(micros) / 1000;
     },
 
-    async describeRun(signal) {
-      const number = await databaseOf(signal);
-      const info = await send(['INFO', 'server'], signal);
-      return `${/^run_id:(\w+)/m.exec(info)[1]} ${number} ${keyPrefix}${key}`;
-    },
-
     read: async (key, signal) => ({ record: decode(name, key, await run(signal, READ, key)) }),
 
     async write(key, record, before, signal) {
@@ -142,22 +129,6 @@ function redis(client, options, isOurs = false) {
         cursor = String(next);
       } while (cursor !== '0');
       return [...names];
-    },
-
-    async list(prefix, signal) {
-      const records = new Map();
-      const pattern = `${patternOf(prefix)}*`;
-      let cursor = '0';
-      do {
-        signal.throwIfAborted();
-        const [next, page] = await run(signal, SCAN, cursor, pattern);
-        for (let n = 0; n < page.length; n += 2) {
-          const key = String(page[n]);
-          records.set(key, decode(name, key, page[n + 1]));
-        }
-        cursor = String(next);
-      } while (cursor !== '0');
-      return { records };
     },
   });
 }

@@ -13,6 +13,9 @@ const isError = (failure, code, errno) =>
 /** A column's text, whatever type the client returns. */
 const textOf = (value) => (typeof value === 'string' ? value : Buffer.from(value).toString());
 
+/** Of PostgreSQL. */
+const NOW = 'CAST(CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS TEXT)';
+
 /**
  * PostgreSQL's values are read as text, which is the same in all settings of sessions and clients: bytes as hexadecimal
  * digits, whatever bytea_output is, and numbers as digits, whether a client reads them as text or as binary.
@@ -29,23 +32,16 @@ const DIALECTS = {
       `SELECT n.nspname AS home FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
        WHERE c.relname = '${table}' LIMIT 100`,
     quote: (name) => `"${name.replaceAll('"', '""')}"`,
-    now: 'CAST(CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS TEXT)',
-    async describeRun(query) {
-      const [{ start, name }] = await query(
-        'SELECT CAST(EXTRACT(EPOCH FROM pg_postmaster_start_time()) AS TEXT) AS start, current_database() AS name',
-      );
-      return `${start} ${name}`;
-    },
-    // Equality of VARCHAR is that of its bytes, but its order is not.
+    now: NOW,
+    // Its equality is that of bytes.
     type: (length) => `VARCHAR(${length})`,
     // It holds \0, and any text whatever the database's encoding is.
     textType: 'BYTEA',
     toColumn: (text) => text,
     textOfRecord: "encode(text, 'hex') AS text",
     toText: (digits) => Buffer.from(digits, 'hex').toString(),
-    startsWith: (prefix) => ['name LIKE ?', `${prefix.replace(/[\\%_]/g, '\\$&')}%`],
     unlessExists: ' ON CONFLICT DO NOTHING',
-    hasReturning: true,
+    returning: ` RETURNING ${NOW} AS now`,
     isMissing: (failure) => isError(failure, '42P01'),
     // Serialization failure and deadlock.
     isConflict: (failure) => isError(failure, '40001') || isError(failure, '40P01'),
@@ -57,24 +53,15 @@ const DIALECTS = {
     quote: (name) => `\`${name.replaceAll('`', '``')}\``,
     // In UTC, since a local time repeats when summer time ends.
     now: "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)",
-    async describeRun(query) {
-      const [{ Value: uptime }] = await query("SHOW GLOBAL STATUS LIKE 'Uptime'");
-      const start = `UNIX_TIMESTAMP() - ${Number(uptime)}`;
-      const [{ run }] = await query(
-        `SELECT CONCAT_WS(' ', ${start}, @@hostname, @@port, @@datadir) AS run`,
-      );
-      return String(run);
-    },
     // Binary columns compare as bytes whatever the database's collation is.
     type: (length) => `VARBINARY(${length})`,
     textType: 'BLOB',
     toColumn: (text) => Buffer.from(text),
     textOfRecord: 'text',
     toText: textOf,
-    startsWith: (prefix) => ['name >= ? AND name < ?', prefix, `${prefix}\x7f`],
     // INSERT IGNORE would cut values, too.
     unlessExists: '',
-    hasReturning: false,
+    returning: '',
     isDuplicate: (failure) => isError(failure, 'ER_DUP_ENTRY', 1062),
     isMissing: (failure) => isError(failure, 'ER_NO_SUCH_TABLE', 1146),
     isConflict: (failure) => isError(failure, 'ER_LOCK_DEADLOCK', 1213),
@@ -92,7 +79,7 @@ function createRecords(dialect, table = RECORDS) {
   const { type, textType } = DIALECTS[dialect];
   return `CREATE TABLE IF NOT EXISTS ${table} (
   namespace ${type(64)} NOT NULL,
-  name ${type(200)} NOT NULL,
+  name ${type(64)} NOT NULL,
   token ${type(16)} NOT NULL,
   text ${textType} NOT NULL,
   PRIMARY KEY (namespace, name)

@@ -6,8 +6,7 @@
 // depends on the dialect's locks, transaction IDs or isolation level, so other databases of the same wire protocol run
 // them, too.
 //
-// A read locks its row. So a proxy that sends reads to replicas sends it to the primary, and a replica refuses it. A list
-// does not: PostgreSQL would write each row that it locks.
+// A read locks its row. So a proxy that sends reads to replicas sends it to the primary, and a replica refuses it.
 //
 // The table's name is qualified, by the option `schema` or at the first call, so `SET search_path` and `USE` change nothing
 // later. It is created at the first record that has no predecessor, and nowhere else.
@@ -23,9 +22,6 @@ const { insertAnywhere, locate } = require('./sql-table.js');
 /** The most tries of a statement that fails with a conflict (`isConflict`). */
 const MAX_TRIES = 20;
 
-/** Records that a list reads at a time: Vitess returns at most 10,000 rows. */
-const PAGE = 2000;
-
 /** The most names of namespaces that are read. */
 const MOST_NAMES = 1000;
 
@@ -39,16 +35,11 @@ function sqlRegister(kind, dialect, options, queryOf) {
   const { namespace, schema } = readOptions(options, ['namespace', 'schema']);
   const name = nameOf(kind, schema, namespace);
   const query = queryOf(name);
-  const { now, isConflict, isMissing, isDuplicate, hasReturning, ...differing } = ownOf(
+  const { now, toColumn, toText, textOfRecord, unlessExists, returning, ...differing } = ownOf(
     DIALECTS[dialect],
   );
-  const { toColumn, toText, startsWith, unlessExists, describeRun } = ownOf(differing);
-  const columns = `token, ${differing.textOfRecord}`;
-  const returning = hasReturning ? ` RETURNING ${now} AS now` : '';
-  const timeOf = (row) => {
-    const { now } = ownOf(row);
-    return now === undefined ? undefined : Number(now);
-  };
+  const { homes, quote, isConflict, isDuplicate, isMissing } = ownOf(differing);
+  const timeOf = ({ now }) => (now === undefined ? undefined : Number(now));
 
   async function run(text, values, signal) {
     for (let tries = 1; ; tries++) {
@@ -64,7 +55,7 @@ function sqlRegister(kind, dialect, options, queryOf) {
   const tableOf = locate(RECORDS, { name, dialect, schema, query: run });
 
   /** The rows under a condition; none if there is no table. */
-  async function selectAny(signal, columns, condition, ...values) {
+  async function select(signal, columns, condition, ...values) {
     const text = `SELECT ${columns}, ${now} AS now FROM ${await tableOf(signal)} WHERE ${condition}`;
     return run(text, values.map(toColumn), signal).catch((failure) => {
       if (isMissing(failure)) return [];
@@ -72,14 +63,12 @@ function sqlRegister(kind, dialect, options, queryOf) {
     });
   }
 
-  const select = (signal, columns, condition, ...values) =>
-    selectAny(signal, columns, `namespace = ? AND ${condition}`, namespace, ...values);
-
-  const recordOf = (key, { token, text }) => decode(name, key, `${textOf(token)} ${toText(text)}`);
-
   async function read(key, signal) {
-    const [row] = await select(signal, columns, 'name = ? FOR UPDATE', key);
-    return { record: row && recordOf(key, row), now: timeOf(row) };
+    const condition = 'namespace = ? AND name = ? FOR UPDATE';
+    const [row] = await select(signal, `token, ${textOfRecord}`, condition, namespace, key);
+    if (row === undefined) return { record: undefined };
+    const stored = `${textOf(row.token)} ${toText(row.text)}`;
+    return { record: decode(name, key, stored), now: timeOf(row) };
   }
 
   async function update(table, { token, text }, where, signal) {
@@ -105,13 +94,6 @@ function sqlRegister(kind, dialect, options, queryOf) {
     read,
     now: async (signal) => timeOf((await run(`SELECT ${now} AS now`, [], signal))[0]),
 
-    describeRun:
-      describeRun &&
-      (async (signal) => {
-        const description = await describeRun((text) => run(text, [], signal));
-        return `${await tableOf(signal)} ${description}`;
-      }),
-
     async write(key, record, before, signal) {
       const change = before === undefined ? insert : update;
       const table = await tableOf(signal);
@@ -127,30 +109,15 @@ function sqlRegister(kind, dialect, options, queryOf) {
 
     async namespaces(signal) {
       const condition = `name = ? ORDER BY namespace LIMIT ${MOST_NAMES}`;
-      const rows = await selectAny(signal, 'namespace', condition, 'namespace');
+      const rows = await select(signal, 'namespace', condition, 'namespace');
       return rows.map((row) => textOf(row.namespace));
     },
 
     /** The other schemas that have such a table. */
     async schemas(signal) {
-      const { homes, quote } = differing;
       const table = await tableOf(signal);
       const rows = await run(homes(RECORDS), [], signal);
       return rows.map(({ home }) => home).filter((home) => `${quote(home)}.${RECORDS}` !== table);
-    },
-
-    async list(prefix, signal) {
-      const records = new Map();
-      const [condition, ...values] = startsWith(prefix);
-      const page = `${condition} AND name > ? ORDER BY name LIMIT ${PAGE}`;
-      for (let last = ''; ; ) {
-        const rows = await select(signal, `name, ${columns}`, page, ...values, last);
-        for (const row of rows) {
-          last = textOf(row.name);
-          records.set(last, recordOf(last, row));
-        }
-        if (rows.length < PAGE) return { records, now: timeOf(rows[0]) };
-      }
     },
   });
 }

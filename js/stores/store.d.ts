@@ -24,7 +24,7 @@ export interface CallOptions {
  * A key is `namespace`, or two numbers such as `0/12`, a datacenter and a bucket: at most 40 characters. Tokens and texts come back
  * byte for byte: case, trailing spaces and the form of an accent count.
  *
- * `read`, `list` and what a write has found are linearizable: they show each write that was confirmed before the call. So they
+ * `read` and what a write has found are linearizable: they show each write that was confirmed before the call. So they
  * ask the primary, in a transaction of their own. A call rejects rather than return less.
  *
  * `now` in a reply is the store's clock during the call, in Unix ms. A reply may leave it out.
@@ -69,24 +69,8 @@ export interface LeaseStore {
     | { isWritten: false; found: LeaseRecord | undefined; now?: number }
   >;
 
-  /**
-   * Reads all records whose keys begin with a prefix, which may be empty. It may read them one after the other: a record that
-   * is created meanwhile may be missing.
-   */
-  list(
-    prefix: string,
-    options: CallOptions,
-  ): Promise<{ records: Map<string, LeaseRecord>; now?: number }>;
-
   /** The store's clock, in Unix ms. */
   now(options: CallOptions): Promise<number>;
-
-  /**
-   * Describes the server's present run: its start or run ID, and the place in it of these records. It differs in a copy of the
-   * store. If it is the same as that of the process which renewed a slot last, another process of the host joins the slot at
-   * once; otherwise, or without this function, it waits until another one has renewed the slot, about a second.
-   */
-  describeRun?(options: CallOptions): Promise<string>;
 
   /**
    * Returns the names of the store's namespaces. A lease that creates its namespace calls it once, and warns if there are

@@ -1,9 +1,9 @@
 'use strict';
 // A register in ZooKeeper, through the optional second addon, `snowdrift-zookeeper`.
 //
-//   /snowdrift/NAMESPACE/records/FOLDER             the key up to its last '/', percent-encoded
-//   /snowdrift/NAMESPACE/records/FOLDER/NAME        the rest of the key, with the record, `TOKEN TEXT`
-//   /snowdrift/NAMESPACE/records/FOLDER/NAME/TOKEN  its only child: the condition of the next write
+//   /snowdrift/NAMESPACE/records/namespace          a record, `TOKEN TEXT`
+//   /snowdrift/NAMESPACE/records/DATACENTER-BUCKET  likewise
+//   /snowdrift/NAMESPACE/records/.../TOKEN          its only child: the condition of the next write
 //   /snowdrift/NAMESPACE/holders/DATACENTER-WORKER  for people: who holds a slot, as JSON; ephemeral
 //
 // A write is one multi: it deletes the predecessor's token and creates its own. All of it is done, or nothing: without
@@ -14,9 +14,6 @@
 // what the same session reads afterwards is as fresh.
 //
 // The ensemble must keep what it has confirmed: no `forceSync=no`.
-//
-// A list reads the names of a folder's keys at once, and those of all folders. ZooKeeper bounds such a reply
-// (`jute.maxbuffer`, 1 MB by default): 20,000 names fit, 100,000 do not.
 
 const { wholeNumber } = require('../messages/checks.js');
 const { readOptions } = require('./options.js');
@@ -26,24 +23,15 @@ const { createRegister, decode, encode } = require('./register.js');
 /** The parent of all namespaces. A write to it returns the ensemble's clock. */
 const TOP = '/snowdrift';
 
-/** The name of a znode: never empty, and without '.', since '.' and '..' are no names. */
-const nameOf = (text) => `_${encodeURIComponent(text).replaceAll('.', '%2E')}`;
-const textOf = (name) => decodeURIComponent(name.slice(1));
-const NAMESPACE = `records/${nameOf('')}/${nameOf('namespace')}`;
-const folderOf = (key) => key.slice(0, key.lastIndexOf('/') + 1);
-
 function zookeeper(ensemble, options) {
   const names = ['namespace', 'port', 'user', 'password', 'tls'];
   const { namespace, port, ...access } = readOptions(options, names);
   if (port !== undefined) wholeNumber('port', port, 0, 65_535);
   const root = `${TOP}/${namespace}/records`;
   const holders = `${TOP}/${namespace}/holders`;
-  const { session, close } = createClient(ensemble, access, (zk) => zk.make(root));
+  const { session, close } = createClient(ensemble, access, (zk) => zk.make(TOP));
   const name = `zookeeper:${ensemble}/${namespace}`;
-  const pathOf = (key) => {
-    const folder = folderOf(key);
-    return `${root}/${nameOf(folder)}/${nameOf(key.slice(folder.length))}`;
-  };
+  const pathOf = (key) => `${root}/${key.replace('/', '-')}`;
   const recordOf = async (zk, key) => decode(name, key, await zk.get(pathOf(key)));
   /** By path of a holder's node: the session that created it. */
   const shown = new Map();
@@ -64,7 +52,7 @@ function zookeeper(ensemble, options) {
       const zk = await session(signal);
       const path = pathOf(key);
       const data = encode(record);
-      if (before === undefined) await zk.make(`${root}/${nameOf(folderOf(key))}`);
+      if (before === undefined) await zk.make(root);
       const replacement = [
         { kind: 'delete', path: `${path}/${before}` },
         { kind: 'set', path, data },
@@ -78,28 +66,7 @@ function zookeeper(ensemble, options) {
       return { isWritten: false, found: await recordOf(zk, key) };
     },
 
-    /** A session creates the znodes of a namespace, also where that has no record. */
-    async namespaces(signal) {
-      const zk = await session(signal);
-      const names = await zk.children(TOP);
-      const found = await Promise.all(names.map((each) => zk.get(`${TOP}/${each}/${NAMESPACE}`)));
-      return names.filter((_, n) => found[n]);
-    },
-
-    async list(prefix, signal) {
-      const zk = await session(signal);
-      const now = await zk.touch(TOP);
-      const folders = (await zk.children(root)).map(textOf);
-      const keysOf = async (folder) => {
-        const names = await zk.children(`${root}/${nameOf(folder)}`);
-        return names.map((each) => folder + textOf(each));
-      };
-      const near = folders.filter((each) => each.startsWith(prefix) || prefix.startsWith(each));
-      const keys = (await Promise.all(near.map(keysOf))).flat();
-      const found = keys.filter((key) => key.startsWith(prefix));
-      const read = async (key) => [key, await recordOf(zk, key)];
-      return { records: new Map(await Promise.all(found.map(read))), now };
-    },
+    namespaces: async (signal) => (await session(signal)).children(TOP),
 
     // A node that is there is another process's of the host, or of a session that is about to expire: the next renewal tries
     // again.
