@@ -61,6 +61,7 @@ const ELSEWHERE = {
   'docs/boundaries.md': 'app/boundary.test.js',
   'docs/bundlers.md': 'package/bundlers.test.js',
   'docs/installation.md': 'package/installation.test.js',
+  'docs/own-store.md': 'package/own-store.test.js',
   'docs/public-ids.md': 'app/public-ids.test.js',
   'docs/public-ids-format.md': 'app/public-ids.test.js',
   'docs/sql.md': 'package/sql.test.js',

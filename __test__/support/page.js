@@ -277,6 +277,22 @@ const RUNNERS = {
   vitest: { args: ['node_modules/vitest/vitest.mjs', 'run'], isFile: /\.mjs$/ },
 };
 
+/** Runs programs, one after the other, in a directory with the files of a page. Returns what they have printed. */
+async function runFiles(page, programs, env) {
+  let printed = '';
+  await asReader(page, undefined, async (cwd) => {
+    for (const block of blocksOf(page).filter(fileOf)) {
+      writeFileSync(join(cwd, fileOf(block)), block.given + block.code + block.then);
+    }
+    for (const args of programs) {
+      const { code, stdout, stderr } = await run(process.execPath, args, { cwd, env });
+      assert.equal(code, 0, stdout + stderr);
+      printed += stdout;
+    }
+  });
+  return printed;
+}
+
 /** Runs the tests of a page by a test runner. */
 async function runTests(page, runner) {
   const { args, isFile } = RUNNERS[runner];
@@ -421,6 +437,7 @@ module.exports = {
   environmentIn,
   fileOf,
   query,
+  runFiles,
   runProgram,
   runShell,
   runSql,
