@@ -7,7 +7,7 @@ const { layouts } = require('../ids/layouts.js');
 const { closeRegister } = require('../lease/calls.js');
 const native = require('../runtime/native.js');
 const { connect } = require('../stores/connect.js');
-const { storeFailure } = require('../stores/failures.js');
+const { isFormatConflict, storeFailure } = require('../stores/failures.js');
 const { isServer } = require('../stores/url.js');
 const { hostMonotonic, moment, runWithin } = require('../runtime/time.js');
 const { readStoreUrl } = require('./store-url.js');
@@ -82,14 +82,13 @@ class Records {
 
   /** A record: its token and text; undefined if there is none. One that is none of snowdrift's has a `fault` instead. */
   async read(key) {
-    let fault;
-    const noteFault = (_, found) => {
-      fault = found;
-    };
-    const { record } = await this.#call('read', (signal) =>
-      this.#register.read(key, { signal, noteFault }),
-    );
-    return fault === undefined ? record : { fault };
+    const read = (signal) => this.#register.read(key, { signal });
+    try {
+      return (await this.#call('read', read)).record;
+    } catch (fault) {
+      if (isFormatConflict(fault)) return { fault };
+      throw fault;
+    }
   }
 
   /**

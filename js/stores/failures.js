@@ -204,7 +204,16 @@ function explain(server, call, root, failure, isBoundByTtl) {
   return [said, `Its client says: ${text}`];
 }
 
-/** @param evidence a record of another format that a reader can look up */
-const formatConflict = (store, evidence) => faultError({ kind: 'store-records', store, evidence });
+/** The errors of records of another format. */
+const conflicts = new WeakSet();
 
-module.exports = { TableFailure, formatConflict, ofClient, storeFailure };
+/** @param evidence a record of another format that a reader can look up */
+function formatConflict(store, evidence) {
+  const conflict = faultError({ kind: 'store-records', store, evidence });
+  conflicts.add(conflict);
+  return conflict;
+}
+
+const isFormatConflict = (failure) => conflicts.has(failure);
+
+module.exports = { TableFailure, formatConflict, isFormatConflict, ofClient, storeFailure };
