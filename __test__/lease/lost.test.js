@@ -168,8 +168,11 @@ const COPIES = {
 async function copyRecords(from, to) {
   const [source, target] = await Promise.all([from, to].map((url) => connect(new URL(url))));
   const { signal } = new AbortController();
-  const { records } = await source.list('', { signal });
-  for (const [key, record] of records) await target.write(key, record, undefined, { signal });
+  // Of datacenter 1, also where 8 worker IDs share a record.
+  for (const key of ['namespace', '1/0', '1/1', '1/2', '1/3']) {
+    const { record } = await source.read(key, { signal });
+    if (record !== undefined) await target.write(key, record, undefined, { signal });
+  }
   await Promise.all([source.close(), target.close()]);
 }
 

@@ -308,6 +308,8 @@ for (const [engine, database] of Object.entries(DATABASES)) {
           return false;
         }
       });
+      // While it has its pool.
+      await flake.close();
     });
 
     test('WORKER_NODE is in the schema that the option names', async (t) => {
