@@ -127,7 +127,7 @@ test('commands refuse one of their flags, arguments and files', async () => {
     ],
     [['slots', `${file} `], 'the argument of slots has white space around it'],
     [['reset', `${file}\r`, ...flags], 'the argument of reset has a carriage return'],
-    [['namespace', 'recover', `'${server}'`], 'has quotes around it'],
+    [['recover', `'${server}'`], 'has quotes around it'],
   ]) {
     const { code, stderr } = await run(args);
     assert.equal(code, 2, stderr);

@@ -204,7 +204,7 @@ for (const engine of ENGINES) {
       const commands = [
         ({ good }) => ['next', '--lease', good],
         ({ raw }) => ['slots', raw],
-        () => ['namespace', 'recover'],
+        () => ['recover'],
         ({ good }) => ['serve', '--port', '0', '--lease', good],
       ];
       const others = [
@@ -218,7 +218,6 @@ for (const engine of ENGINES) {
         ({ unknown }) => ['slots', unknown],
         ({ bad, good }) => ['slots', bad, good],
         () => ['recover', '--new'],
-        () => ['recover'],
         ({ good }) => ['reset', good, '--datacenter-id', '1', '--worker-id', '1'],
         ({ good }) => ['serve', good],
         ({ good }) => [good],
