@@ -546,7 +546,8 @@ declare abstract class Generator {
 
   /**
    * Says that this machine, container or process was restored from a snapshot (AWS Lambda SnapStart, CRIU, a microVM), so that
-   * another one with the same memory may exist. Call it in the hook that runs after each restore, before the first ID.
+   * another one with the same memory may exist. Call it in the hook that runs after each restore, before the first ID, in
+   * each process that has a lease: a slot that none of its processes gives up goes on beside the original's.
    *
    * The slot ends at once, for all processes of this host, and the lease takes another one: `nextIdAsync()` waits for it.
    * The original, if it runs on, keeps its slot. A claim takes its worker ID again when the original's hold has expired.
