@@ -76,6 +76,13 @@ test('a second host is refused with the first one’s host, process and time', a
   assert.equal(other.workerId, 9);
 });
 
+test('a claim that another namespace has on this host is refused with that', async () => {
+  await leaseOn(0, memory({ namespace: 'one' }), { workerId: 3, ttl: 60_000 });
+  const refusal = leaseOn(0, memory({ namespace: 'two' }), { workerId: 3, waitForSlot: 0 });
+  const { message } = await rejects(refusal, 'ERR_SNOWFLAKE_IN_USE');
+  assert.match(message, /^workerId 3 of .*memory:two is used by another lease of this host\. /);
+});
+
 test('a claim waits until the holder has closed', async () => {
   const stored = new Map();
   const first = await leaseOn(0, memory({ stored }), { workerId: 3 });

@@ -459,7 +459,7 @@ test('the first lease of a namespace in a store that may forget waits for the ho
   assert.match(message, /waits 1\d\d\d ms for its first ID/);
   assert.match(
     detail,
-    /^memory:default: .*the namespace was lost or recovered, or it is new.*snowdrift recover URL --new$/,
+    /^memory:default: .*the namespace is new, was lost or was recovered.*snowdrift recover URL --new$/,
   );
   await soon(flake.nextId);
   const second = await leased(store, { ttl: 1000, maxClockSkew: 200 });

@@ -94,6 +94,12 @@ function unusableToo(faults) {
   return ` or cannot be used (${described.join('; ')})`;
 }
 
+/** Who has slots that are not free. Without any that the store names, it is this host. */
+function heldBy(holders, unusable) {
+  const isHere = holders.length === 0 && unusable.length === 0;
+  return isHere ? 'used by another lease of this host' : `held${unusableToo(unusable)}`;
+}
+
 /** The texts of losses. @param scope the scope of the holders */
 const LOSSES = {
   taken: (scope) => `was taken over by another ${scope}, since it was not renewed in time`,
@@ -169,7 +175,7 @@ const TEXTS = {
     'slot-in-use': ({ place, holders }) =>
       `${place} is held by another process${held(holders, 'Processes of one host share a slot if all have the same state, scope and SNOWDRIFT_SHARED. Otherwise give each host or container a workerId of its own, take any free one with SnowFlake.lease(), or set waitForSlot to wait until the other process ends')}`,
     'claim-held': ({ store, datacenter, worker, holders, unusable }) =>
-      `workerId ${worker} of datacenterId ${datacenter} in ${store} is held${unusableToo(unusable)}${held(holders, 'End that process, wait for it with a longer waitForSlot, or claim another workerId')}`,
+      `workerId ${worker} of datacenterId ${datacenter} in ${store} is ${heldBy(holders, unusable)}${held(holders, 'End that process, wait for it with a longer waitForSlot, or claim another workerId')}`,
     'slot-opening': ({ place, waited }) =>
       `${place} is being opened by another process of this host, which has not finished within ${waited} s: it may be stopped (SIGSTOP, a debugger, a frozen container), or its disk may hang. Let it continue or end it, and try again`,
     'page-in-use': ({ place, pid }) =>
@@ -179,7 +185,7 @@ const TEXTS = {
   },
   ERR_SNOWFLAKE_NO_SLOT: {
     'no-slot': ({ store, datacenter, holders, unusable }) =>
-      `all slots of datacenterId ${datacenter} in ${store} are held${unusableToo(unusable)}${held(holders, 'End one of these processes, set waitForSlot to wait until one ends, or use another datacenterId or a layout with more workerBits')}`,
+      `all slots of datacenterId ${datacenter} in ${store} are ${heldBy(holders, unusable)}${held(holders, 'End one of these processes, set waitForSlot to wait until one ends, or use another datacenterId or a layout with more workerBits')}`,
   },
   ERR_SNOWFLAKE_STORE: {
     'store-layout': ({ store, layouts }) =>

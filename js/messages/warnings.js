@@ -81,13 +81,10 @@ function warnOfVariable(given, name) {
 /** Warns that a lease waits for its floor. */
 function warnOfFloor(store, { workerId, ms }) {
   const [isNew, create] = propertyOf(store, 'mayForget')
-    ? [
-        ', or it is new',
-        '. If there never was a namespace, create it ahead: snowdrift recover URL --new',
-      ]
+    ? ['is new, ', '. If there never was a namespace, create it ahead: snowdrift recover URL --new']
     : ['', ''];
   const message = `SnowFlake.lease() waits ${ms} ms for its first ID.`;
-  const why = `the last holder of workerId ${workerId} did not release it, or the namespace was lost or recovered${isNew}`;
+  const why = `the last holder of workerId ${workerId} did not release it, or the namespace ${isNew}was lost or was recovered`;
   warn('SNOWFLAKE_FLOOR', message, `${store.name}: ${why}. IDs up to then may exist${create}`);
 }
 
