@@ -23,8 +23,8 @@ const RUST = ['cargo', 'test', '--locked', '--quiet', '--no-fail-fast'];
 /** The command of each part. */
 const PARTS = {
   core: tests('__test__/core'),
-  rust: [...RUST, '--', '--include-ignored', '--skip', 'figures::', '--skip', 'register_lease::'],
-  search: [...RUST, '--release', '--lib', '--', '--include-ignored', 'register_lease::'],
+  rust: [...RUST, '--', '--include-ignored', '--skip', 'figures::', '--skip', 'lease::tests::'],
+  search: [...RUST, '--release', '--lib', '--', '--include-ignored', 'lease::tests::'],
   host: tests('__test__/host'),
   lease: tests('__test__/lease'),
   app: tests('__test__/app'),

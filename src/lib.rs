@@ -9,7 +9,7 @@
 //! | `pages` | pages: the memory in which threads and a host's processes share a node's sequence; places, terms |
 //! | `generator` | a node's present page with its clock, window and waits |
 //! | `authority` | the authority that allows a page to issue: slot files, their records, the thread that renews them; resets |
-//! | `register_lease` | the protocol of leases, without input and output: `js/lease` makes the calls that it wants |
+//! | `lease` | the protocol of leases, without input and output: `js/lease` makes the calls that it wants |
 //! | `registry` | one generator per node for the whole process |
 //! | `ring` | IDs generated ahead, taken by many threads without a lock |
 //! | `binding` | Node-API; only this folder depends on Node |
@@ -20,7 +20,7 @@ mod binding;
 pub mod core;
 mod files;
 pub mod generator;
+pub mod lease;
 pub mod pages;
-pub mod register_lease;
 pub mod registry;
 pub mod ring;

@@ -231,7 +231,7 @@ test('SnowFlake.lease() refuses a value that is no store', async () => {
   }
   await assert.rejects(SnowFlake.lease({ datacenterId: 1 }), {
     message:
-      /must be a URL, or a LeaseStore such as postgres\(pool\); it lacks the functions read, write, list, now: /,
+      /must be a URL, or a LeaseStore such as postgres\(pool\); it lacks the functions read, write, now: /,
   });
 });
 

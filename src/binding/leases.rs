@@ -8,11 +8,11 @@ use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::loss::Loss;
 use crate::core::sequencer::NEVER;
-use crate::pages::Page;
-use crate::register_lease::{
+use crate::lease::{
     At, CONFIRMED, Call, Driver, Found, Holder, Input, Key, Limits, Next, Patience, Record,
     Refusal, Reply, Report, Settings, Token, Unreadable,
 };
+use crate::pages::Page;
 use crate::registry::{HostPage, HostPages, Request, Share};
 use crate::ring::{self, Caching};
 

@@ -4,7 +4,7 @@ use napi_derive::napi;
 
 use super::values::{GivenLayout, Value, layout_of, list, report};
 use crate::core::sequencer::NEVER;
-use crate::register_lease::{
+use crate::lease::{
     Bucket, Holder, Key, Limits, Line, Namespace, Ranges, Record, SIZES, State, Token, Unreadable,
 };
 

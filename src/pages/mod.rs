@@ -11,7 +11,7 @@
 //! | `directory` | the directory of pages: location, owner, content; warnings of other users with the same node |
 //! | `sweep` | removes unused pages if there are many |
 //! | `life` | obtains, begins and replaces a node's page |
-//! | `word` | the lease word of a leased page, for `register_lease` |
+//! | `word` | the lease word of a leased page, for `lease` |
 //! | `lease` | pages of slots leased from a store or a directory: joining, removal, and a lock for the search |
 //!
 //! Invariants that prevent duplicates between two pages of one node (`tests/host`, `tests/shared`):

@@ -1,5 +1,5 @@
 //! The lease word of a leased page: the known token and the pending one, 32 bits each, in one atomic. Pages only keep it;
-//! `register_lease` says what it means.
+//! `lease` says what it means.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 

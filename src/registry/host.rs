@@ -1,4 +1,4 @@
-//! This host as the protocol of leases sees it: [`crate::register_lease::Host`] over pages that the host's processes share.
+//! This host as the protocol of leases sees it: [`crate::lease::Host`] over pages that the host's processes share.
 //!
 //! What the protocol relies on, and where it comes from:
 //!
@@ -25,8 +25,8 @@ use crate::core::loss::Loss;
 use crate::core::node::Node;
 use crate::core::sequencer::Window;
 use crate::generator::Generator;
+use crate::lease::{Host, Phase, Renewal, Tenure, Token, Word};
 use crate::pages::{Directory, LeasesLock, Page};
-use crate::register_lease::{Host, Phase, Renewal, Tenure, Token, Word};
 
 /// A leased page of this host, as one lease of this process found or made it.
 #[derive(Clone)]
@@ -416,9 +416,6 @@ fn counter() -> u64 {
     count
 }
 
-#[cfg(test)]
-#[cfg(all(target_os = "linux", not(miri)))]
-mod driven;
 #[cfg(test)]
 #[cfg(all(target_os = "linux", not(miri)))]
 mod tests;

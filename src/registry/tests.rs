@@ -15,7 +15,7 @@ use crate::core::node::Node;
 use crate::core::sequencer::Window;
 use crate::files::lock::{LockMode, USERS};
 use crate::generator::{ClockBack, Policies, Reserved, Waits};
-use crate::register_lease::{Host, Tenure, Token, Word};
+use crate::lease::{Host, Tenure, Token, Word};
 
 const POLICIES: Policies = Policies {
     clock_back: ClockBack::Counter,

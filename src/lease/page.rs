@@ -160,7 +160,7 @@ pub fn judge(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::register_lease::Holder;
+    use crate::lease::Holder;
 
     #[test]
     fn a_line_is_judged_by_owner_and_word() {

@@ -7,16 +7,16 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use super::super::entry::played::Process;
-use super::super::request::{By, Scope};
-use super::*;
+use super::super::*;
 use crate::core::layout::Layout;
 use crate::core::sequence::Rules;
 use crate::core::sequencer::NEVER;
 use crate::generator::Policies;
-use crate::register_lease::{
+use crate::lease::{
     At, Call, Driver, Holder, Input, Key, Limits, Next, Patience, Record, Reply, Report, Settings,
 };
+use crate::registry::entry::played::Process;
+use crate::registry::request::{By, Scope};
 
 /// Four worker IDs.
 const LAYOUT: Layout = Layout::new([41, 3, 2, 2, 6], 1, 1_580_486_400_000);
