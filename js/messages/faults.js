@@ -195,7 +195,7 @@ const TEXTS = {
     'store-records': ({ store, evidence }) =>
       `${store} has records of another format: ${evidence}. Leave them, since their holders may issue IDs. If a newer snowdrift has written them, update this one. If another program, or a setting of the session, has changed them, correct that, and run: snowdrift recover URL. To continue at once, use another namespace with a datacenterId that this one does not use`,
     'store-unsettled': ({ store, ttl }) =>
-      `${store} failed to acquire a slot: its records keep changing, or its calls are too slow for a ttl of ${ttl} ms. Set a longer ttl`,
+      `${store} failed to acquire or renew a slot: its records keep changing. If its calls are slow, set a longer ttl than ${ttl} ms. Otherwise check that it keeps what is written`,
     'page-io': (values) => refusalOfSystem(values, PAGE_REMEDIES),
     'page-damaged': ({ place }) => `${place} is damaged. ${PAGE_REMEDY}`,
     'page-foreign': ({ place }) => `${place} is not a snowdrift page. ${PAGE_REMEDY}`,

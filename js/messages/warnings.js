@@ -112,7 +112,7 @@ function warnOfNamespaceLoss(store, { workerId, lost, isShared, reach }) {
   const remedy =
     propertyOf(store, 'scope') === 'process'
       ? 'Set its auto-increment above all earlier worker IDs'
-      : `Unless that was done, run: snowdrift recover URL${tools}`;
+      : `After a loss of data, run once: snowdrift recover URL${tools}`;
   warn(
     'SNOWFLAKE_NAMESPACE_LOST',
     `workerId ${workerId} of ${name} ${lossOf(lost)}.`,
