@@ -193,7 +193,7 @@ const TEXTS = {
     'store-ahead': ({ store, from }) =>
       `the namespace of ${store} starts after ${moment(from)}, further ahead of its clock than any holder can be: set the clock of the store right. If its record is damaged: snowdrift recover URL`,
     'store-records': ({ store, evidence }) =>
-      `${store} has records of another format: ${evidence}. Leave them, since their holders may issue IDs. If a newer snowdrift has written them, update this one. If another program, or a setting of the session, has changed them, correct that, and run: snowdrift recover URL. To continue at once, use another namespace with a datacenterId that this one does not use`,
+      `${store} has records of another format: ${evidence}. If they are damaged, run: snowdrift recover URL. If a newer snowdrift has written them, update this one. Another program, or a setting of the session, may also have changed them. Do not delete them, since their holders may issue IDs. To continue at once, use another namespace with a datacenterId that this one does not use`,
     'store-unsettled': ({ store, ttl }) =>
       `${store} failed to acquire or renew a slot: its records keep changing. If its calls are slow, set a longer ttl than ${ttl} ms. Otherwise check that it keeps what is written`,
     'page-io': (values) => refusalOfSystem(values, PAGE_REMEDIES),
