@@ -80,7 +80,7 @@ pub trait Host {
     /// One of so many, at random.
     fn choose(&mut self, of: usize) -> usize;
 
-    /// The host's pages of this layout and datacenter that have not ended, the lowest worker ID first.
+    /// The host's pages of this layout and datacenter that have not ended: those in use first, then the lowest worker ID.
     fn pages(&mut self) -> Vec<Self::Page>;
     /// Makes a pending page, with this word. A pending page of the same worker ID ends: its process was stopped. An open one may end
     /// here, or when this one opens. None where this host cannot use the worker ID.

@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::path::Path;
 
 use tempfile::TempDir;
 
@@ -19,10 +20,14 @@ use crate::registry::entry::played::Process;
 use crate::registry::request::{By, Scope};
 
 /// Four worker IDs.
-const LAYOUT: Layout = Layout::new([41, 3, 2, 2, 6], 1, 1_580_486_400_000);
+pub(super) const LAYOUT: Layout = Layout::new([41, 3, 2, 2, 6], 1, 1_580_486_400_000);
+/// Ticks in which all hosts draw.
+const COARSE: Layout = Layout { tick_ms: 500, sequence_bits: 10, ..LAYOUT };
 const DATACENTER: u64 = 1;
 const LIMITS: Limits = Limits { ttl: 30_000, max_clock_skew: 1_000, max_ahead: 0 };
 const CALL_MS: i64 = 5_000;
+/// How far the hosts' clocks are ahead of the store's, by turns.
+const CLOCKS: [i64; 3] = [0, -900, 600];
 /// A release takes so long at most.
 const RELEASE_MS: i64 = 2_100;
 /// How long until a host has a slot again, whatever happened, while the store answers.
@@ -30,10 +35,10 @@ const CALM_MS: i64 = 120_000;
 
 /// A register.
 #[derive(Clone, Default)]
-struct Store(HashMap<Key, (Token, String)>);
+pub(super) struct Store(HashMap<Key, (Token, String)>);
 
 impl Store {
-    fn answer(&mut self, call: &Call) -> Reply {
+    pub(super) fn answer(&mut self, call: &Call) -> Reply {
         let found = |store: &Store, key: Key| {
             let (token, text) = store.0.get(&key)?;
             Some((*token, Record::of_text(key, text)))
@@ -73,6 +78,32 @@ impl Store {
     }
 }
 
+pub(super) fn request(layout: Layout, memory: &Path) -> Request {
+    Request {
+        layout,
+        datacenter_id: DATACENTER,
+        worker_id: None,
+        policies: Policies::default(),
+        max_ahead_ms: 0,
+        scope: Scope::Host,
+        shared: Some(memory.to_owned()),
+        by: By::Lease,
+    }
+}
+
+pub(super) fn settings(layout: Layout, limits: Limits, claim: Option<u64>) -> Settings {
+    Settings {
+        layout,
+        datacenter: DATACENTER,
+        claim,
+        limits,
+        holder: Holder::default(),
+        size: 32,
+        may_forget: false,
+        has_own_clock: false,
+    }
+}
+
 /// A lease of a process.
 struct Lease {
     process: usize,
@@ -89,6 +120,7 @@ struct Lease {
 }
 
 struct World {
+    layout: Layout,
     directories: Vec<TempDir>,
     stores: Vec<Store>,
     /// By number: the host, and the process.
@@ -103,6 +135,7 @@ impl World {
     fn new(hosts: usize) -> World {
         let directory = |_| tempfile::tempdir_in("/dev/shm").unwrap();
         World {
+            layout: LAYOUT,
             directories: (0..hosts).map(directory).collect(),
             stores: vec![Store::default()],
             processes: Vec::new(),
@@ -130,31 +163,14 @@ impl World {
         store: usize,
         holds: impl Fn(&Call) -> bool,
     ) -> usize {
-        let request = Request {
-            layout: LAYOUT,
-            datacenter_id: DATACENTER,
-            worker_id: None,
-            policies: Policies::default(),
-            max_ahead_ms: 0,
-            scope: Scope::Host,
-            shared: Some(self.directories[self.processes[process].0].path().to_owned()),
-            by: By::Lease,
-        };
-        let settings = Settings {
-            layout: LAYOUT,
-            datacenter: DATACENTER,
-            claim,
-            limits: LIMITS,
-            holder: Holder::default(),
-            size: 32,
-            may_forget: false,
-            has_own_clock: false,
-        };
+        let memory = self.directories[self.processes[process].0].path();
+        let layout = self.layout;
+        let (request, settings) = (request(layout, memory), settings(layout, LIMITS, claim));
         let patience = Patience { wait: CALM_MS, call: CALL_MS };
         self.leases.push(Some(Lease {
             process,
             store,
-            driver: Driver::new(settings, patience, self.at(), 0.5),
+            driver: Driver::new(settings, patience, self.at(process), 0.5),
             host: HostPages::of(request, Box::new(|_| true)).unwrap(),
             slot: None,
             due: i64::MAX,
@@ -167,8 +183,10 @@ impl World {
         lease
     }
 
-    fn at(&self) -> At {
-        At { mono: self.time, wall: self.time }
+    /// The clocks of a process's host.
+    fn at(&self, process: usize) -> At {
+        let host = self.processes[process].0;
+        At { mono: self.time, wall: self.time + CLOCKS[host % CLOCKS.len()] }
     }
 
     fn lease(&mut self, lease: usize) -> &mut Lease {
@@ -179,7 +197,7 @@ impl World {
     fn step(&mut self, at: usize, input: Input, holds: impl Fn(&Call) -> bool) {
         let mut input = input;
         loop {
-            let now = self.at();
+            let now = self.at(self.leases[at].as_ref().unwrap().process);
             let lease = self.leases[at].as_mut().unwrap();
             let Lease { driver, host, .. } = lease;
             let process = &mut self.processes[lease.process].1;
@@ -286,12 +304,13 @@ impl World {
 
     /// Draws up to three IDs, as a generator does. Returns the last one's tick.
     fn draw(&mut self, at: usize) -> Option<Tick> {
-        let page = self.leases[at].as_ref()?.slot.clone()?;
-        let (page, time) = (page.page(), self.time);
+        let lease = self.leases[at].as_ref()?;
+        let (page, time) = (lease.slot.clone()?, self.at(lease.process).wall);
+        let page = page.page();
         if !page.may_issue(time).unwrap() {
             return None;
         }
-        let now = &mut || LAYOUT.tick_at(time);
+        let now = &mut || self.layout.tick_at(time);
         let rules = Rules { may_raise: true, ..Rules::default() };
         let block = page.sequence().reserve(&rules, now, |_| 3).ok()?;
         let first = page.header().node.first_id(&block);
@@ -321,7 +340,7 @@ impl World {
     }
 
     fn now(&self) -> Tick {
-        LAYOUT.tick_at(self.time)
+        self.layout.tick_at(self.time)
     }
 }
 
@@ -578,12 +597,15 @@ fn processes_that_come_and_go_for_long_draw_no_id_twice() {
 /// Two hosts of up to four processes each, which start, close, are killed and stopped in the middle of calls; pages lose a name;
 /// hosts sleep. The store keeps what it has confirmed.
 fn come_and_go(seed: u64, deeds: usize) {
+    // Choices follow from it, too; tokens do not.
+    fastrand::seed(seed);
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut world = World::new(2);
+    let mut world = World { layout: COARSE, ..World::new(2) };
     for _ in 0..8 {
         let host = world.processes.len() % 2;
         world.process(host);
     }
+    let mut freed = None;
     for _ in 0..deeds {
         let living: Vec<usize> =
             (0..world.leases.len()).filter(|at| world.leases[*at].is_some()).collect();
@@ -591,7 +613,9 @@ fn come_and_go(seed: u64, deeds: usize) {
         match (random.u8(..12), any) {
             (0..=2, _) if living.len() < 10 => {
                 let process = random.usize(..8);
-                let claim = if random.u8(..4) == 0 { Some(random.u64(..4)) } else { None };
+                // Some want what another one had just now.
+                let claim = freed.take().filter(|_| random.bool());
+                let claim = claim.or_else(|| (random.u8(..4) == 0).then(|| random.u64(..4)));
                 let stops = if random.bool() { random.u8(1..6) } else { 0 };
                 let calls = std::cell::Cell::new(0);
                 world.start_in(process, claim, 0, |_| {
@@ -599,7 +623,10 @@ fn come_and_go(seed: u64, deeds: usize) {
                     calls.get() == stops
                 });
             }
-            (3, Some(at)) => world.close(at),
+            (3, Some(at)) => {
+                freed = world.tenure(at).map(|tenure| tenure.worker);
+                world.close(at);
+            }
             (4, _) => world.kill(random.usize(..8)),
             // It is stopped in the middle of a call.
             (5..=6, Some(at)) if world.lease(at).held.is_none() && !world.lease(at).has_ended => {
