@@ -565,6 +565,30 @@ fn cases() -> Vec<Case> {
         Config { ahead: &[0, 3], ticks: 2, faults: &[DeleteBucket], ..ONE },
         &[],
     );
+    group.set("ahead of the clock");
+    let ahead: [&'static [Fault]; 12] = [
+        &[Lost],
+        &[Reply],
+        &[Late],
+        &[Die],
+        &[Fault::Page],
+        &[Reboot],
+        &[Clone],
+        &[Revert],
+        &[Failover],
+        &[Empty],
+        &[DeleteBucket],
+        &[Restore],
+    ];
+    for faults in ahead {
+        let goes_back = matches!(faults[0], Revert | Failover);
+        let snapshot = if goes_back { Snapshot::Start } else { Snapshot::None };
+        let config = Config { may_release: true, ahead: &[4, 4], ahead_at: 4, faults, ..ONE };
+        let name = format!("ahead: two hosts, {faults:?}");
+        add(&name, if goes_back { 25_000 } else { 8000 }, Config { snapshot, ..config }, &[]);
+        let config = Config { ticks: 2, ahead: &[4, 4], ahead_at: 4, faults, ..TWO };
+        add(&format!("ahead: a host of two processes, {faults:?}"), 4000, config, &[]);
+    }
     group.set("restored machines");
     let both: &[Fault] = &[Restore, Clone];
     add(
@@ -706,6 +730,11 @@ fn search_in_stores_that_forget() {
 #[test]
 fn search_with_copies_restarts_and_limits() {
     search("others", 1.0);
+}
+
+#[test]
+fn search_ahead_of_the_clock() {
+    search("ahead of the clock", 1.0);
 }
 
 #[test]

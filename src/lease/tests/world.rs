@@ -253,6 +253,8 @@ pub struct World {
     /// Real time, and the store's clock.
     real: i64,
     time: i64,
+    /// How far ahead of their clocks pages issue at most.
+    ahead: i64,
     stores: [Vec<Stored>; 2],
     /// When each line of the store was written, and when that was sent.
     written: Vec<Vec<(i64, i64)>>,
@@ -319,6 +321,7 @@ impl World {
         let mut world = World {
             real: 0,
             time: 0,
+            ahead: config.most_ahead(),
             stores: [vec![None; 1 + buckets], vec![None; 1 + buckets]],
             written: vec![vec![(-9, -9); size as usize]; buckets],
             snapshot: None,
@@ -471,7 +474,7 @@ impl World {
 
     /// The last tick that a page may have issued by now.
     fn top(&self, page: &Page) -> Tick {
-        page.window.floor.max(page.window.ceiling.min(self.real + SKEW))
+        page.window.floor.max(page.window.ceiling.min(self.real + SKEW + self.ahead))
     }
 }
 
@@ -1040,7 +1043,7 @@ impl World {
                     if old.is_held {
                         see("taken over");
                         let may_wait = self.has_lost || self.has_recovered || config.forgets;
-                        if over && !may_wait && line.floor > self.real + SKEW {
+                        if over && !may_wait && line.floor > self.real + SKEW + self.ahead {
                             self.wrong = Some("a host that comes back within the ttl waits".into());
                         }
                         let is_own = self.pages.iter().any(|page| {
