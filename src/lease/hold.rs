@@ -9,13 +9,25 @@ use crate::core::loss::Loss;
 use crate::core::sequencer::NEVER;
 
 impl<P: Clone> Machine<P> {
-    /// Rule 3: writes the line with a new token and a higher ceiling, over the bucket that was seen last.
+    /// Rule 3, where a renewal is due: writes the line with a new token and a higher ceiling, over the bucket that was seen last.
     pub(super) fn renew(&mut self, page: &P, here: &mut Here<'_, P>) -> Command {
+        let Settings { layout, limits: super::Limits { ttl, .. }, .. } = self.settings;
+        let (wanted, cap) = self.wanted(here);
+        // Another process may have done it. Where the token was another's, its ceiling is low.
+        let host = &*here.host;
+        let is_far = host.window(page).ceiling >= wanted.min(cap) - ttl / 6 / layout.tick_ms;
+        self.renewing.take_if(|since| is_far && host.renewal(page).at >= *since);
+        if self.renewing.is_none() {
+            if let Some(user) = &mut self.user {
+                // What others write until the next renewal would refuse it.
+                user.seen.take_if(|_| user.is_shared);
+            }
+            return Command::Wait;
+        }
         let word = here.host.word(page);
         let Some((before, bucket, line)) = self.own_line(page, word, here) else {
             return self.look(here);
         };
-        let (wanted, cap) = self.wanted(here);
         if (wanted > cap || self.is_time_old(here.at))
             && !std::mem::replace(&mut self.is_timed, true)
         {
@@ -107,7 +119,12 @@ impl<P: Clone> Machine<P> {
                 // After the word: a process that dies in between leaves a ceiling that is too low.
                 here.host.raise(page, line.ceiling);
                 match stage {
-                    Stage::Using(None) => self.renewed(page, &line, is_own || !is_known, here),
+                    Stage::Using(None) if is_own || !is_known => {
+                        let ttl = self.settings.limits.ttl;
+                        let renewal = Renewal { at: here.at.mono, expires: line.expires, ttl };
+                        here.host.renew(page, renewal);
+                        None
+                    }
                     Stage::Using(Some(joined)) => self.read_unproven(page, joined, &line, here),
                     _ => None,
                 }
@@ -127,35 +144,6 @@ impl<P: Clone> Machine<P> {
                 None
             }
         }
-    }
-
-    /// A line of the page was found by a process that may renew it.
-    fn renewed(
-        &mut self,
-        page: &P,
-        line: &Line,
-        is_new: bool,
-        here: &mut Here<'_, P>,
-    ) -> Option<Command> {
-        let Settings { layout, limits: super::Limits { ttl, .. }, .. } = self.settings;
-        if is_new {
-            let renewal = Renewal { at: here.at.mono, expires: line.expires, ttl };
-            here.host.renew(page, renewal);
-        }
-        // Another process may have renewed it just now; or the token was another's, so its ceiling is low.
-        let (wanted, cap) = self.wanted(here);
-        let host = &*here.host;
-        let is_far = host.window(page).ceiling >= wanted.min(cap) - ttl / 6 / layout.tick_ms;
-        let is_done = |since: &mut i64| is_far && host.renewal(page).at >= *since;
-        self.renewing.take_if(is_done);
-        if self.renewing.is_some() {
-            return None;
-        }
-        if let Some(user) = &mut self.user {
-            // What others write until the next renewal would refuse it.
-            user.seen.take_if(|_| user.is_shared);
-        }
-        Some(Command::Wait)
     }
 
     /// Rule 11: this store is the page's own once it shows a token that was announced after this process joined. It never does if it is a

@@ -20,6 +20,8 @@ pub struct Machine<P> {
     pub(super) limits: Limits,
     pub(super) time: Option<StoreTime>,
     pub(super) namespace: Known,
+    /// The ID of the namespace that was seen last. Without it, the store has lost data.
+    pub(super) id: Option<Token>,
     /// The worker IDs of a bucket.
     pub(super) size: u64,
     /// The store has lost data: its floor has to rise before a slot is looked for.
@@ -139,6 +141,7 @@ impl<P: Clone> Machine<P> {
             settings,
             time: None,
             namespace: Known::Unread,
+            id: None,
             size,
             is_lost: false,
             search: Search::default(),
@@ -253,8 +256,7 @@ impl<P: Clone> Machine<P> {
                 self.plan(here)
             }
             Stage::Using(_) if self.is_closing => self.leave(page, here),
-            Stage::Using(None) if self.renewing.is_some() => self.renew(page, here),
-            Stage::Using(None) => Command::Wait,
+            Stage::Using(None) => self.renew(page, here),
             Stage::Using(Some(joined)) => self.prove(page, joined, here),
             Stage::Joining | Stage::Taking => self.look(here),
             Stage::Checking if has_ended || self.is_closing => self.give_up(page, here),
@@ -272,7 +274,8 @@ impl<P: Clone> Machine<P> {
         let (key, found) = match (call, reply) {
             (Call::Now, Reply::Time) => return None,
             (Call::Write { token, record: Record::Namespace(namespace), .. }, Reply::Written) => {
-                (self.namespace, self.is_lost) = (Known::Found(token, namespace), false);
+                (self.id, self.is_lost) = (Some(namespace.id), false);
+                self.namespace = Known::Found(token, namespace);
                 if self.search.look == Look::Absent(false) {
                     self.search.look = Look::Absent(true);
                 }
@@ -306,13 +309,18 @@ impl<P: Clone> Machine<P> {
             Some((token, Ok(Record::Namespace(namespace)))) => {
                 self.limits = self.limits.max(namespace.limits);
                 self.size = namespace.size;
+                // The one that this process knew is lost, or was recovered.
+                self.is_lost |= self.id.replace(namespace.id).is_some_and(|id| id != namespace.id);
                 Known::Found(token, namespace)
             }
             Some((_, Err(why))) if self.user.is_none() => {
                 return Some(self.refuse(Refusal::Unreadable(Key::Namespace, why), here));
             }
             Some(_) => Known::Unread,
-            None => Known::Absent,
+            None => {
+                self.is_lost |= self.id.is_some();
+                Known::Absent
+            }
         };
         if let Some(User { page, stage: Stage::Checking, .. }) = &self.user {
             return Some(self.check(&page.clone(), here));

@@ -366,7 +366,7 @@ fn cases() -> Vec<Case> {
         };
         add(
             &format!("a store that forgets, {name}"),
-            15_000,
+            40_000,
             Config { forgets: true, faults: one, ..ONE },
             &["a bucket above the horizon"],
         );
@@ -378,7 +378,7 @@ fn cases() -> Vec<Case> {
         );
         add(
             &format!("a store that forgets, {name} and die"),
-            15_000,
+            40_000,
             Config { forgets: true, faults: die, ..ONE },
             &["a bucket above the horizon"],
         );

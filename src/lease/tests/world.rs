@@ -1808,6 +1808,7 @@ impl World {
             is_lost,
             &search.over,
             machine.is_closing,
+            machine.id,
             is_alone,
             renewing.map(|since| self.real - since),
             is_timed,
