@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::super::entry::played::Process;
 use super::driven::{LAYOUT, Store, request, settings};
 use super::*;
-use crate::register_lease::{At, Driver, Input, Limits, Next, Patience, Reply, Report};
+use crate::lease::{At, Driver, Input, Limits, Next, Patience, Reply, Report};
 
 const LIMITS: Limits = Limits { ttl: 400, max_clock_skew: 50, max_ahead: 0 };
 
