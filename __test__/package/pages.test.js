@@ -48,7 +48,7 @@ const NEEDS = {
 
 /** What tells that a program holds a slot, or asks a server for one: holds expire, and calls may take some seconds. */
 const LEASES =
-  /\blease\((?!memory)|\b(?:lease|state|from): |_LEASE = |--state |snowdrift namespace (?!tables)|\bLAG_MS\b|--port /;
+  /\blease\((?!memory)|\b(?:lease|state|from): |_LEASE = |--state |snowdrift recover |\bLAG_MS\b|--port /;
 
 /** Pages whose blocks with a database are steps on one. */
 const STEPS = ['docs/migration.md'];
