@@ -419,6 +419,3 @@ fn counter() -> u64 {
 #[cfg(test)]
 #[cfg(all(target_os = "linux", not(miri)))]
 mod tests;
-#[cfg(test)]
-#[cfg(all(target_os = "linux", not(miri)))]
-mod threads;

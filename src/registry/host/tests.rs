@@ -1,6 +1,7 @@
 //! What the protocol relies on, with several processes of one host: each has entries and open files of its own.
 
 mod driven;
+mod threads;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

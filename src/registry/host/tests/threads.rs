@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
-use super::super::entry::played::Process;
+use super::super::*;
 use super::driven::{LAYOUT, Store, request, settings};
-use super::*;
 use crate::lease::{At, Driver, Input, Limits, Next, Patience, Reply, Report};
+use crate::registry::entry::played::Process;
 
 const LIMITS: Limits = Limits { ttl: 400, max_clock_skew: 50, max_ahead: 0 };
 
