@@ -258,6 +258,24 @@ hostTest('one whose release fails keeps no other one of the host waiting', async
   assert.ok(time.passed - closed < 1000, 'it waits for no lock');
 });
 
+hostTest('one whose store contradicts a page joins the next one', async () => {
+  const store = faulty();
+  const narrow = { ttl: SHORT_TTL, layout: { ...layouts.node, workerBits: 0 } };
+  const first = await leased(store, narrow);
+  // Nothing has shown yet that its store is the page's own.
+  const second = await leased(store, narrow);
+  const { owner } = first.lease;
+  let isLost = false;
+  store.late = ({ does }) => {
+    if (does !== 'renew' || isLost) return;
+    isLost = true;
+    store.loseOne('1/0');
+  };
+  const hasMoved = ({ lease }) => lease.owner !== owner && lease.state === 'held';
+  await until(() => [first, second].every(hasMoved));
+  assert.equal(second.lease.owner, first.lease.owner);
+});
+
 hostTest('two that take a slot at one time keep both until they close', async () => {
   // The wait for another one that takes a slot is by the addon's clock.
   time.end();

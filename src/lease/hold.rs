@@ -202,7 +202,9 @@ impl<P: Clone> Machine<P> {
 
     /// This process's store contradicts the page, and nothing proves that it is the page's own: another page is next.
     fn contradict(&mut self, loss: Loss, here: &mut Here<'_, P>) -> Option<Command> {
-        self.is_alone = true;
+        if let Some(user) = &self.user {
+            self.contradicted.push(here.host.tenure(&user.page).owner);
+        }
         let was_using = self.page().is_some();
         let command = self.lose(loss, here);
         was_using.then_some(command)

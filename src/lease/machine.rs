@@ -29,8 +29,8 @@ pub struct Machine<P> {
     pub(super) search: Search,
     /// Lines past their expiry: their token, and since when it stays, by the monotonic clock.
     pub(super) watched: BTreeMap<u64, (Token, i64)>,
-    /// Whether no page of the host is joined: this process's store contradicts one.
-    pub(super) is_alone: bool,
+    /// Owners of pages that this process's store contradicts: it joins none of them again before it has a page.
+    pub(super) contradicted: Vec<Token>,
     pub(super) user: Option<User<P>>,
     /// Since when a renewal is due, by the monotonic clock, and whether the store's clock was asked for it.
     pub(super) renewing: Option<i64>,
@@ -146,7 +146,7 @@ impl<P: Clone> Machine<P> {
             is_lost: false,
             search: Search::default(),
             watched: BTreeMap::new(),
-            is_alone: false,
+            contradicted: Vec::new(),
             user: None,
             renewing: None,
             is_timed: false,

@@ -68,14 +68,16 @@ impl<P: Clone> Machine<P> {
 
     /// Joins an open page of this host, if it has one of the namespace.
     fn join(&mut self, id: Token, here: &mut Here<'_, P>) -> Option<Command> {
-        if self.is_alone || self.search.over.is_some() {
+        if self.search.over.is_some() {
             return None;
         }
         let claim = self.settings.claim;
         let host = &mut *here.host;
         let page = host.pages().into_iter().find(|page| {
-            let Tenure { namespace, worker, .. } = host.tenure(page);
-            let is_wanted = namespace == id && claim.is_none_or(|claim| claim == worker);
+            let Tenure { namespace, owner, worker } = host.tenure(page);
+            let is_wanted = namespace == id
+                && claim.is_none_or(|claim| claim == worker)
+                && !self.contradicted.contains(&owner);
             is_wanted && host.phase(page) == Phase::Open && host.join(page)
         })?;
         host.unlock();
@@ -359,7 +361,8 @@ impl<P: Clone> Machine<P> {
         here.host.open(page, window);
         here.host.unlock();
         self.go_on(Stage::Using(None));
-        (self.search, self.is_alone, self.renewing) = (Search::default(), false, None);
+        (self.search, self.renewing) = (Search::default(), None);
+        self.contradicted.clear();
         self.watched.clear();
         Command::Open
     }

@@ -1796,7 +1796,7 @@ impl World {
             is_lost,
             search,
             watched,
-            is_alone,
+            contradicted,
             user,
             renewing,
             is_timed,
@@ -1809,7 +1809,7 @@ impl World {
             &search.over,
             machine.is_closing,
             machine.id,
-            is_alone,
+            contradicted,
             renewing.map(|since| self.real - since),
             is_timed,
         )
