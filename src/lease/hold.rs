@@ -18,9 +18,11 @@ impl<P: Clone> Machine<P> {
         let is_far = host.window(page).ceiling >= wanted.min(cap) - ttl / 6 / layout.tick_ms;
         self.renewing.take_if(|since| is_far && host.renewal(page).at >= *since);
         if self.renewing.is_none() {
+            // What others write until the next renewal would refuse it: that reads first.
+            let (owner, wall) = (host.tenure(page).owner, here.at.wall);
+            let is_other = |line: &Line| line.owner != owner && line.is_held && line.expires > wall;
             if let Some(user) = &mut self.user {
-                // What others write until the next renewal would refuse it.
-                user.seen.take_if(|_| user.is_shared);
+                user.seen.take_if(|(_, bucket)| bucket.lines.values().any(is_other));
             }
             return Command::Wait;
         }

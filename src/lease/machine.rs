@@ -99,8 +99,6 @@ pub(super) struct User<P> {
     pub stage: Stage,
     /// The bucket as it was seen last, and its token.
     pub seen: Option<(Token, Bucket)>,
-    /// Whether others change it, too: then each renewal reads it first.
-    pub is_shared: bool,
     /// The token that this process has announced last, and the ceiling that was fixed then.
     pub announced: Option<(Token, Tick)>,
 }
@@ -128,7 +126,7 @@ pub(super) struct Here<'a, P> {
 impl<P> User<P> {
     /// A process that begins to use a page.
     pub fn new(page: P, stage: Stage) -> Self {
-        User { page, stage, seen: None, is_shared: false, announced: None }
+        User { page, stage, seen: None, announced: None }
     }
 }
 
@@ -284,11 +282,7 @@ impl<P: Clone> Machine<P> {
             (Call::Write { key, token, record, .. }, Reply::Written) => {
                 (key, Some((token, Ok(record))))
             }
-            (Call::Write { key, .. }, Reply::Found(found)) => {
-                self.user.iter_mut().for_each(|user| user.is_shared = true);
-                (key, found)
-            }
-            (Call::Read(key), Reply::Found(found)) => (key, found),
+            (Call::Read(key) | Call::Write { key, .. }, Reply::Found(found)) => (key, found),
             _ => {
                 // What is known may be old after the pause.
                 if self.user.is_none() {

@@ -1850,8 +1850,8 @@ impl World {
             }
             look => look.hash(state),
         }
-        if let Some(User { page, stage, seen, is_shared, announced }) = user {
-            (page, stage, is_shared, announced).hash(state);
+        if let Some(User { page, stage, seen, announced }) = user {
+            (page, stage, announced).hash(state);
             if let Some((token, bucket)) = seen {
                 let worker = self.pages[*page].tenure.worker;
                 self.hash_found(
