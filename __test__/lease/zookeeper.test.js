@@ -157,7 +157,8 @@ describe('zookeeper with a login', { skip: missing('zookeeper') ?? storm }, () =
 
     test('do not matter to a lease', async () => {
       const owner = await stranger('operator:secret');
-      await storeOf('hidden').read('a', { signal });
+      const record = { token: '0123456789abcdef', text: '-' };
+      await storeOf('hidden').write('9/9', record, undefined, { signal });
       await owner.make('/snowdrift/hidden/holders');
       const store = storeOf('hidden');
       const failures = [];
