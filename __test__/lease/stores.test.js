@@ -320,7 +320,7 @@ describe('registers', { concurrency: 4 }, () => {
     skip: missing('zookeeper') ?? storm,
     async spoil(url, namespace, key) {
       const { createClient } = require('../../js/stores/zookeeper-client.js');
-      const { session, close } = createClient(new URL(url).host, {}, async () => {});
+      const { session, close } = createClient(new URL(url).host, {});
       const zk = await session();
       const path = `/snowdrift/${namespace}/records/${key.replace('/', '-')}`;
       const [token] = await zk.children(path);

@@ -7,7 +7,6 @@ const { beforeEach, test } = require('node:test');
 const { createClient } = require('../../js/stores/zookeeper-client.js');
 
 let sessions;
-let isPrepared;
 
 class Session {
   isOpen = true;
@@ -21,14 +20,9 @@ const connect = async () => sessions[sessions.push(new Session()) - 1];
 
 beforeEach(() => {
   sessions = [];
-  isPrepared = true;
 });
 
-const prepare = async () => {
-  if (!isPrepared) throw new Error('denied');
-};
-
-const create = () => createClient('zk1:2181', {}, prepare, () => ({ connect }));
+const create = () => createClient('zk1:2181', {}, () => ({ connect }));
 
 test('calls that find none, or an ended one, open one together', async () => {
   const { session } = create();
@@ -37,19 +31,6 @@ test('calls that find none, or an ended one, open one together', async () => {
     assert.deepEqual([new Set(open).size, sessions.length], [1, count]);
     open[0].close();
   }
-});
-
-test('a session that could not be prepared is closed, and the next call opens another', async () => {
-  const { session } = create();
-  isPrepared = false;
-  await assert.rejects(session(), /denied/);
-  isPrepared = true;
-  const open = await session();
-  assert.deepEqual(
-    sessions.map(({ isOpen }) => isOpen),
-    [false, true],
-  );
-  assert.equal(open, sessions[1]);
 });
 
 test('calls that are abandoned leave no session open after close()', async () => {

@@ -102,6 +102,32 @@ describe('zookeeper with a login', { skip: missing('zookeeper') ?? storm }, () =
     }
   });
 
+  test('nodes that were deleted are created again, by sessions that were open before', async () => {
+    const own = await Server.start('zookeeper');
+    const stores = [connect(new URL(own.url)), connect(new URL(own.url))];
+    const [one, other] = await Promise.all(stores);
+    try {
+      const record = { token: '0123456789abcdef', text: 'first' };
+      await one.write('0/0', record, undefined, { signal });
+      await other.read('0/0', { signal });
+      const { directory, load } = require('snowdrift-zookeeper');
+      const addon = loadAddon('snowdrift-zookeeper', directory, load);
+      const operator = await addon.connect(`127.0.0.1:${own.port}`, 10_000);
+      const remove = async (path) => {
+        for (const name of await operator.children(path)) await remove(`${path}/${name}`);
+        await operator.change([{ kind: 'delete', path }]);
+      };
+      await remove('/snowdrift');
+      operator.close();
+      assert.equal((await one.read('0/0', { signal })).record, undefined);
+      assert.ok((await other.write('0/0', record, undefined, { signal })).isWritten);
+      assert.deepEqual((await one.read('0/0', { signal })).record, record);
+    } finally {
+      await Promise.all([one.close(), other.close()]);
+      await own.stop();
+    }
+  });
+
   registerContract('with a login', (namespace) => connect(urlOf(namespace)), { limit: 240_000 });
 
   test('leases by URL and by zookeeper() share a namespace', async () => {

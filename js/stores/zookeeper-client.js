@@ -77,10 +77,9 @@ function readTls(tls) {
 /**
  * A client of an ensemble, with one session.
  * @param options user, password and tls, as in zookeeper.d.ts
- * @param prepare is called with each new session
  * @param loadClient returns the addon
  */
-function createClient(ensemble, options, prepare, loadClient = load) {
+function createClient(ensemble, options, loadClient = load) {
   const { tls, ...login } = ownOf(options);
   const { user, password } = ownOf(readLogin('zookeeper()', ownOf(login)));
   if (user?.includes(':')) throw configError("zookeeper(): user must not contain ':'");
@@ -102,16 +101,9 @@ function createClient(ensemble, options, prepare, loadClient = load) {
   /** The certificates of the session. */
   let used;
 
-  async function connect(current) {
+  function connect(current) {
     used = current;
-    const open = await addon.connect(ensemble, SESSION_MS, user && `${user}:${password}`, current);
-    try {
-      await prepare(open);
-      return open;
-    } catch (failure) {
-      open.close();
-      throw failure;
-    }
+    return addon.connect(ensemble, SESSION_MS, user && `${user}:${password}`, current);
   }
 
   return {

@@ -20,8 +20,15 @@ const { readOptions } = require('./options.js');
 const { createClient } = require('./zookeeper-client.js');
 const { createRegister, decode, encode } = require('./register.js');
 
-/** The parent of all namespaces. A write to it returns the ensemble's clock. */
+/** The parent of all namespaces. */
 const TOP = '/snowdrift';
+
+/** Writes to it, which returns the ensemble's clock. Creates it first if it is missing: an operator may delete it. */
+const touch = (zk) =>
+  zk.touch(TOP).catch(async () => {
+    await zk.make(TOP);
+    return zk.touch(TOP);
+  });
 
 function zookeeper(ensemble, options) {
   const names = ['namespace', 'port', 'user', 'password', 'tls'];
@@ -29,7 +36,7 @@ function zookeeper(ensemble, options) {
   if (port !== undefined) wholeNumber('port', port, 0, 65_535);
   const root = `${TOP}/${namespace}/records`;
   const holders = `${TOP}/${namespace}/holders`;
-  const { session, close } = createClient(ensemble, access, (zk) => zk.make(TOP));
+  const { session, close } = createClient(ensemble, access);
   const name = `zookeeper:${ensemble}/${namespace}`;
   const pathOf = (key) => `${root}/${key.replace('/', '-')}`;
   const recordOf = async (zk, key) => decode(name, key, await zk.get(pathOf(key)));
@@ -40,11 +47,11 @@ function zookeeper(ensemble, options) {
     name,
     notesErrors: true,
     close,
-    now: async (signal) => (await session(signal)).touch(TOP),
+    now: async (signal) => touch(await session(signal)),
 
     async read(key, signal) {
       const zk = await session(signal);
-      const now = await zk.touch(TOP);
+      const now = await touch(zk);
       return { record: await recordOf(zk, key), now };
     },
 
