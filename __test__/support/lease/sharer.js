@@ -89,6 +89,15 @@ class Sharer {
     return this.#do('draw', ms);
   }
 
+  get pid() {
+    return this.#pid;
+  }
+
+  /** Stops or continues it. */
+  signal(signal) {
+    process.kill(this.#pid, signal);
+  }
+
   async kill(signal = 'SIGKILL') {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const exited = once(this.#child, 'exit');
