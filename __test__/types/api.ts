@@ -116,6 +116,7 @@ void strings;
 is<SnowFlake>(new SnowFlake({ datacenterId: 1, workerId: 3, state: '/var/lib/app/ids' }));
 is<SnowFlake>(SnowFlake.configure({ lease: new URL('file:///ids'), ttl: 5000, waitForSlot: 100 }));
 is<LeaseInfo | null>(flake.lease);
+is<'taken' | 'reverted' | 'page' | 'restored' | undefined>(flake.lease?.lost);
 is<Promise<SnowFlake>>(SnowFlake.lease('file:///ids', { datacenterId: 1 }));
 
 is<Promise<SnowFlake>>(SnowFlake.lease('redis://a', { maxClockSkew: 5, callTimeout: 5 }));
