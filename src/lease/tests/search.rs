@@ -643,6 +643,14 @@ fn cases() -> Vec<Case> {
         },
         &["lost: restored"],
     );
+    group.set("three hosts");
+    let three: [&'static [Fault]; 7] =
+        [&[Late], &[Die], &[Clone], &[Revert], &[Empty], &[DeleteNamespace], &[Restore]];
+    for faults in three {
+        let snapshot = if faults[0] == Revert { Snapshot::Start } else { Snapshot::None };
+        let config = Config { hosts: 3, ticks: 2, faults, snapshot, ..LINES };
+        add(&format!("three hosts, two lines, {faults:?}"), 4000, config, &[]);
+    }
     group.set("a deleted bucket");
     add(
         "three hosts, a bucket deleted",
@@ -740,6 +748,11 @@ fn search_ahead_of_the_clock() {
 #[test]
 fn search_with_restored_machines() {
     search("restored machines", 1.0);
+}
+
+#[test]
+fn search_with_three_hosts() {
+    search("three hosts", 1.0);
 }
 
 #[test]
