@@ -26,8 +26,8 @@ export interface EtcdOptions extends StoreOptions {
  * A record is a key, `snowdrift/NAMESPACE/records/...`; `etcdctl get --prefix snowdrift/NAMESPACE/` shows all. To delete a
  * namespace, delete the keys with that prefix.
  *
- * A dead holder's slot is free after `ttl`, by the clock of the member that replies; etcd's own leases are not used. The
- * replies have that clock in whole seconds. snowdrift compares clocks to half a second, so choose `maxClockSkew` of at least 1 s.
+ * Holds expire by the clock of the member that replies; etcd's own leases are not used. The replies have that clock in whole
+ * seconds. snowdrift compares clocks to half a second, so choose `maxClockSkew` of at least 1 s.
  *
  * Of several endpoints, one is used until it fails. A request that cannot have had an effect goes to the next one:
  * at once, or after a second of silence. Otherwise the call fails, and the next call goes there. They must be members of one cluster.

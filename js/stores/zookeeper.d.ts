@@ -27,8 +27,8 @@ export interface ZooKeeperOptions extends StoreOptions {
 /**
  * A store in ZooKeeper. It needs the package `snowdrift-zookeeper`.
  *
- * The nodes below `/snowdrift/NAMESPACE/records` hold the records of a namespace and its slots. To delete a namespace, delete
- * `/snowdrift/NAMESPACE` with all nodes below it. A dead holder's slot is free after `ttl`, by the ensemble's clock.
+ * The nodes below `/snowdrift/NAMESPACE/records` hold the records of a namespace. To delete a namespace, delete
+ * `/snowdrift/NAMESPACE` with all nodes below it. Holds expire by the ensemble's clock.
  *
  * For people, `/snowdrift/NAMESPACE/holders` has a node `DATACENTER-WORKER` for each slot that is held: JSON with the `host`, `pid`,
  * `port`, `address` and start of a process. It is ephemeral, and ends with the session: some 10 s after the process. No lease depends
