@@ -300,7 +300,7 @@ export interface SlotHolder {
   host: string;
   /** When the process started. */
   startedAt: Date;
-  /** Its slot, in `ERR_SNOWFLAKE_NO_SLOT`. */
+  /** Its slot, of a lease from a server. */
   workerId?: number;
 }
 

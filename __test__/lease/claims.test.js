@@ -61,10 +61,7 @@ test('a second host is refused with the first one’s host, process and time', a
   const { message, holders } = await rejects(refusal, 'ERR_SNOWFLAKE_IN_USE');
   // By default it waits as long as a dead holder's slot stays held.
   assert.ok(performance.now() - before >= TTL + CALL.callTimeout);
-  assert.match(
-    message,
-    /^workerId 3 of datacenterId 1 in memory:default is held: .*process \d+ on/,
-  );
+  assert.match(message, /^workerId 3 of datacenterId 1 in memory:default is held: process \d+ on/);
   assert.match(message, /claim another workerId$/);
   assert.deepEqual(
     holders.map(({ workerId, pid, startedAt }) => [workerId, pid, startedAt instanceof Date]),

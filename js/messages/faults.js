@@ -78,6 +78,9 @@ const processOf = (pid) => (pid === undefined ? 'another process' : `process ${p
 const elsewhere = (how) =>
   `this process has the same datacenterId, workerId and layout open ${how}: pass the same scope, state and ttl, or close the others first`;
 
+/** A holder without its worker ID. */
+const unnamed = (holder) => ({ ...ownOf(holder), worker: undefined });
+
 /** A list of holders, to append to the text of a failure. */
 function held(holders, remedy) {
   const list = holders.length === 0 ? '' : `: ${holders.map(textOf).join('; ')}`;
@@ -175,7 +178,7 @@ const TEXTS = {
     'slot-in-use': ({ place, holders }) =>
       `${place} is held by another process${held(holders, 'Processes of one host share a slot if all have the same state, scope and SNOWDRIFT_SHARED. Otherwise give each host or container a workerId of its own, take any free one with SnowFlake.lease(), or set waitForSlot to wait until the other process ends')}`,
     'claim-held': ({ store, datacenter, worker, holders, unusable }) =>
-      `workerId ${worker} of datacenterId ${datacenter} in ${store} is ${heldBy(holders, unusable)}${held(holders, 'End that process, wait for it with a longer waitForSlot, or claim another workerId')}`,
+      `workerId ${worker} of datacenterId ${datacenter} in ${store} is ${heldBy(holders, unusable)}${held(holders.map(unnamed), 'End that process, wait for it with a longer waitForSlot, or claim another workerId')}`,
     'slot-opening': ({ place, waited }) =>
       `${place} is being opened by another process of this host, which has not finished within ${waited} s: it may be stopped (SIGSTOP, a debugger, a frozen container), or its disk may hang. Let it continue or end it, and try again`,
     'page-in-use': ({ place, pid }) =>
