@@ -183,12 +183,17 @@ impl Tenancy {
         Ok(None)
     }
 
-    /// Whether a lease of the process takes the node's slot now: its page is not open yet.
-    pub fn has_pending(&self) -> bool {
+    /// Whether another lease of the process takes the node's slot now, or has just taken it for itself in this namespace.
+    pub fn is_taken(&self, namespace: u64) -> bool {
         self.uses.iter().any(|one| {
             let page = one.generator.page();
-            let is_leased = matches!(one.held, Held::Page | Held::Window);
-            is_leased && page.sequence().is_closed() && !page.has_ended()
+            let is_own = || page.lease_status().is_some_and(|lease| lease.namespace == namespace);
+            let is_taken = match one.held {
+                Held::Page => page.sequence().is_closed(),
+                Held::Window => page.sequence().is_closed() || is_own(),
+                _ => false,
+            };
+            is_taken && !page.has_ended()
         })
     }
 

@@ -157,8 +157,8 @@ impl HostPages {
         let node = Node::new(request.layout, request.datacenter_id, tenure.worker)?;
         let entry = Entry::of(node);
         let mut tenancy = entry.tenancy.lock();
-        if tenancy.has_pending() {
-            // Another lease of this process takes it. That goes on, or drops its page.
+        if tenancy.is_taken(tenure.namespace.0) {
+            // Another lease of this process takes it, and goes on, or drops its page; or it has, and what the store showed is old.
             return Ok(None);
         }
         if let Some(directory) = directory {
