@@ -60,11 +60,12 @@ pub(super) fn open(request: &Request) -> Result<Share, Failure> {
     Ok(request.open()?.expect("there is a place for its page"))
 }
 
-/// Takes a slot for a lease, until its page is dropped.
+/// Takes a slot for a lease of a new namespace, until its page is dropped.
 fn take(request: Request) -> Result<HostPage, Failure> {
     let worker = request.worker_id.unwrap_or_default();
     let mut pages = HostPages::of(request, Box::new(|_| true))?;
-    let tenure = Tenure { namespace: Token(1), owner: Token(worker), worker };
+    let namespace = Token(fastrand::u64(..));
+    let tenure = Tenure { namespace, owner: Token(worker), worker };
     let Some(page) = pages.create(tenure, Word::default()) else {
         return Err(pages.take_failure().or(pages.take_conflict()).expect("there is a reason"));
     };

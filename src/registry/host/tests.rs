@@ -603,8 +603,11 @@ fn a_slot_of_the_process_alone_is_seen_by_nobody() {
     assert_eq!((one.host.pages(), fs::read_dir(memory.path()).unwrap().count()), (vec![], 0));
     let mut two = One { process: one.process, host: One::with(alone()).host };
     assert!(two.host.lock() && two.create(1, 20).is_none());
+    assert!(two.host.take_conflict().is_none(), "the other lease has just taken it");
+    let tenure = Tenure { namespace: Token(1), owner: Token(20), worker: 1 };
+    assert!(two.process.run(|| two.host.create(tenure, Word::default())).is_none());
     let conflict = two.host.take_conflict().map(|failure| failure.fault.kind);
-    assert_eq!(conflict, Some("open-already"));
+    assert_eq!(conflict, Some("open-already"), "by another namespace");
     let second = two.create(2, 20).unwrap();
     two.host.open(&second, window);
     let issued = two.draw(&second).unwrap();
