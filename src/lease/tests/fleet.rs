@@ -757,6 +757,14 @@ impl Fleet {
                     let other = Token(self.random.u64(1..));
                     return Reply::Found(Some((other, Ok(blank(record)))));
                 }
+                let id_of = |record: &Record| match record {
+                    Record::Bucket(bucket) => Some(bucket.id),
+                    Record::Namespace(_) => None,
+                };
+                if stored.is_some_and(|(_, stored)| id_of(stored) != id_of(record)) {
+                    // Its holders find the ID of a namespace that was deleted long ago.
+                    self.calm_since = self.time;
+                }
                 self.records.insert(*key, (*token, record.clone()));
                 if *key == Key::Namespace && before.is_none() {
                     // Holders find its new ID in their buckets.
