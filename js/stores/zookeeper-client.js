@@ -12,6 +12,14 @@ const { readLogin } = require('./options.js');
 /** After so long without a word the ensemble ends a session, ms. */
 const SESSION_MS = 10_000;
 
+/**
+ * A server with Netty, and so each with TLS, may answer a login before the session that it follows. The addon takes that for a
+ * reply in another protocol.
+ */
+const OVERTAKEN = /ConnectResponse.*insufficient buf/;
+/** The most tries then: at least one of twenty was in order. */
+const MOST_TRIES = 100;
+
 const ENSEMBLE = /^[^/,:@\s]+:\d+(,[^/,:@\s]+:\d+)*(\/\S*)?$/;
 
 function load() {
@@ -101,9 +109,16 @@ function createClient(ensemble, options, loadClient = load) {
   /** The certificates of the session. */
   let used;
 
-  function connect(current) {
+  async function connect(current) {
     used = current;
-    return addon.connect(ensemble, SESSION_MS, user && `${user}:${password}`, current);
+    for (let tries = 1; ; tries++) {
+      try {
+        return await addon.connect(ensemble, SESSION_MS, user && `${user}:${password}`, current);
+      } catch (failure) {
+        const isOvertaken = user !== undefined && OVERTAKEN.test(failure.message);
+        if (!isOvertaken || tries === MOST_TRIES) throw failure;
+      }
+    }
   }
 
   return {
