@@ -147,7 +147,7 @@ test('of two first claims of one worker ID one is refused at once, and has it wh
   const [won, lost] = outcomes[0].status === 'fulfilled' ? hosts : hosts.toReversed();
   const [refusal] = outcomes.filter(({ status }) => status === 'rejected');
   assert.equal(refusal.reason.code, 'ERR_SNOWFLAKE_IN_USE');
-  assert.match(refusal.reason.message, /workerId 3: process \d+ on/);
+  assert.match(refusal.reason.message, /workerId 3 .* is held: process \d+ on/);
   const ids = await won.draw(20);
   const waiting = lost.lease({ ...claim, waitForSlot: 600_000 });
   await won.close();

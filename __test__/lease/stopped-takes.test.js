@@ -78,7 +78,7 @@ test(
       second.lease({ ...CLAIM, ttl: 600_000, callTimeout: 50, waitForSlot: 0 }),
       {
         code: 'ERR_SNOWFLAKE_IN_USE',
-        message: new RegExp(`workerId 3: process ${first.pid} on `),
+        message: new RegExp(`workerId 3 .* is held: process ${first.pid} on `),
       },
     );
     first.signal('SIGCONT');
