@@ -42,6 +42,11 @@ class LeaseTime {
     });
   }
 
+  /** How many timers wait. */
+  get waiting() {
+    return this.#timers.size;
+  }
+
   /** From now on time passes by itself. */
   end() {
     injectTime();
