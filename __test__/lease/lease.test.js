@@ -894,6 +894,27 @@ test('a worker ID that was lost is not taken again while the store assigns none'
   assert.deepEqual([flake.workerId, taken.map(({ workerId }) => workerId)], [6, [6]]);
 });
 
+test('a process that finds an expired slot of its host has IDs once lease() returns', {
+  skip: noHost,
+}, async () => {
+  const options = { scope: 'host', datacenterId: 7 };
+  const store = faulty();
+  const flake = await leased(store, options);
+  store.fault = () => Promise.reject(new Error('away'));
+  await until(() => time.now() > flake.lease.ceiling + TTL);
+  const other = await leased(faulty({ stored: store.stored }), options);
+  assert.deepEqual([other.lease.state, other.workerId], ['held', flake.workerId]);
+  assert.ok(other.lease.ceiling > time.now());
+});
+
+test('on a machine whose clock is ahead by more than ttl, a lease has IDs once lease() returns', async () => {
+  const store = faulty({ now: () => time.now() - 5 * TTL });
+  const start = time.passed;
+  const flake = await leased(store);
+  assert.deepEqual([flake.lease.state, flake.lease.renewals], ['held', 1]);
+  assert.ok(time.passed - start < TTL / 3, 'before a renewal is due');
+});
+
 test('a process that joins while another one renews has the slot', { skip: noHost }, async () => {
   // By the machine's time: ceilings follow its clock.
   time.end();

@@ -326,7 +326,9 @@ class StoreLease {
     const wasLost = this.#state === 'lost';
     this.#state = 'held';
     if (wasLost) this.#warnOnce(warnOfNewSlot, { newWorkerId: this.workerId });
-    this.#onSettled();
+    // A slot of the host may have expired before this process joined it: it has IDs once it was renewed, or taken over.
+    if (unixNow() <= opened.ceiling) this.#onSettled();
+    else this.#tell(WANTED);
   }
 
   /** Shows people who holds the slot, or that nobody does any more. */
@@ -350,7 +352,9 @@ class StoreLease {
     if (this.#driver.state()?.owner !== this.#slot?.owner) this.#draw();
     this.#failure = undefined;
     this.#state = 'held';
-    const { renewer } = ownOf(this.#read());
+    const { renewals: before } = this.#slot;
+    const { renewer, renewals } = ownOf(this.#read());
+    if (renewals > before) this.#onSettled();
     if ((renewer?.pid ?? process.pid) === process.pid) this.#show();
     this.#publish();
   }
@@ -359,6 +363,7 @@ class StoreLease {
     if (this.#state === 'released') return;
     this.#failure = failure;
     if (this.channel === undefined) return;
+    this.#onSettled();
     if (this.#state === 'held') this.#state = 'failing';
     this.#publish();
   }
