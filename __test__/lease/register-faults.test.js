@@ -420,6 +420,18 @@ describe('faults of a register', { concurrency: 4 }, () => {
   });
 });
 
+test('the contract names the call that goes on after its signal has aborted', async () => {
+  const { signal } = new AbortController();
+  for (const call of ['read', 'write', 'now']) {
+    const open = () => {
+      const base = memory();
+      return { ...base, [call]: (...values) => base[call](...values.slice(0, -1), { signal }) };
+    };
+    const what = `${call}() goes on after its signal has aborted: `;
+    await assert.rejects(runCheck(ABORTED, open), ({ message }) => message.includes(what));
+  }
+});
+
 test('a module imports it by its name', async () => {
   const { registerContract } = await import('snowdrift/lease/contract');
   assert.equal(typeof registerContract, 'function');

@@ -148,7 +148,8 @@ const CHECKS = {
     const refusals = [newToken(), first.token.toUpperCase(), '0'.repeat(16), `${first.token} `];
     for (const before of refusals) {
       const { isWritten, found } = await other.write('0/0', record('same'), before);
-      assert.deepEqual([isWritten, found], [false, first], `before ${before}`);
+      const what = `before is '${before}', which is not the token '${first.token}' of the record`;
+      assert.deepEqual([isWritten, found], [false, first], what);
     }
     assert.deepEqual(await one.get('0/0'), first);
     // Whoever has the token may write, also without having read the record.
@@ -243,13 +244,16 @@ const CHECKS = {
     const one = await open();
     const signal = AbortSignal.abort(new Error('given up'));
     const { register } = one;
-    const calls = [
-      () => register.read('0/0', { signal }),
-      () => register.write('0/0', record('x'), undefined, { signal }),
-      () => register.now({ signal }),
-    ];
-    for (const call of calls) {
-      await within(limit, 'a call that was aborted', () => assert.rejects(async () => call()));
+    const calls = {
+      read: () => register.read('0/0', { signal }),
+      write: () => register.write('0/0', record('x'), undefined, { signal }),
+      now: () => register.now({ signal }),
+    };
+    for (const [name, call] of Object.entries(calls)) {
+      const what = `${name}() goes on after its signal has aborted: begin it with signal.throwIfAborted()`;
+      await within(limit, 'a call that was aborted', () =>
+        assert.rejects(async () => call(), undefined, what),
+      );
     }
     assert.equal(await one.get('0/0'), undefined);
   },
