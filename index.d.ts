@@ -389,7 +389,7 @@ export interface DiagnosticsEvents {
   'snowdrift:clock-rollback': ClockRollbackMessage;
   /** A call waited for the clock, the disk or the store, and got an ID or an error. */
   'snowdrift:wait': WaitMessage;
-  /** The instance has a slot: its first one, or another one after a loss, or the lower of two of its host. */
+  /** The instance has a slot: its first one, or another one after a loss. */
   'snowdrift:lease-taken': LeaseInfo;
   /** The ceiling was raised. */
   'snowdrift:lease-renewed': LeaseInfo;

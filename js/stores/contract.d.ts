@@ -8,18 +8,18 @@ export interface ContractOptions {
   concurrency?: number;
 
   /**
-   * Replaces a stored record by something else, as another program would: with it the contract checks that the register
+   * Replaces a stored record by something else, as another program would: with it the contract checks that the store
    * rejects the record, and names its key.
    */
   spoil?: (namespace: string, key: string) => unknown;
 
-  /** Opens a register whose store accepts calls and never answers: with it the contract checks that signals end the calls. */
+  /** Opens a store that accepts calls and never answers: with it the contract checks that signals end the calls. */
   openSilent?: () => LeaseStore | Promise<LeaseStore>;
 }
 
 /**
- * Tests a register with `node:test`. Call it in a test file: `registerContract('my store', (namespace) => myRegister(client,
- * { namespace }))`.
+ * Tests a {@link LeaseStore} with `node:test`. Call it in a test file: `registerContract('my store', (namespace) =>
+ * myStore(client, { namespace }))`.
  *
  * The tests write to new namespaces whose names begin with `contract-`, and leave their records behind.
  *
@@ -28,7 +28,7 @@ export interface ContractOptions {
  * check that what is written outlives a crash.
  *
  * @param name the name of the suite
- * @param open opens a register of a namespace, with connections of its own, as one more process would. The tests call its
+ * @param open opens the store of a namespace, with connections of its own, as one more process would. The tests call its
  *   `close()`, if it has one
  */
 export function registerContract(

@@ -1,4 +1,4 @@
-/** A record of a register. */
+/** A record of a store. */
 export interface LeaseRecord {
   /** 16 hex digits that the caller has chosen at random for this write. */
   token: string;
@@ -19,7 +19,7 @@ export interface CallOptions {
  * A store for leases. You may pass your own to `SnowFlake.lease()`: any object with these functions. `snowdrift/lease/contract` has
  * the tests that it must pass.
  *
- * It is a compare-and-set register: records under keys, in one namespace of a store. Registers of other namespaces do not see them.
+ * It has records under keys, in one namespace, and replaces them by compare-and-set. Stores of other namespaces do not see them.
  *
  * A key is `namespace`, or two numbers such as `0/12`, a datacenter and a bucket: at most 40 characters. Tokens and texts come back
  * byte for byte: case, trailing spaces and the form of an accent count.
@@ -80,7 +80,7 @@ export interface LeaseStore {
 
   /**
    * Shows people that a process holds a slot, after it has taken or renewed it, or without `holder` that it no longer does.
-   * The lease does not wait for it, and ignores what it throws. What is shown ends with the register's connection.
+   * The lease does not wait for it, and ignores what it throws. What is shown ends with the store's connection.
    */
   show?(
     slot: { datacenterId: number; workerId: number },
@@ -89,7 +89,7 @@ export interface LeaseStore {
   ): Promise<void>;
 
   /**
-   * Ends the register's own connection. Calls in flight settle, also those that wait for a connection. A second call does
+   * Ends the store's own connection. Calls in flight settle, also those that wait for a connection. A second call does
    * nothing.
    */
   close?(): Promise<void>;
