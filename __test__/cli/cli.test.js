@@ -213,8 +213,9 @@ test('slots of a directory: held, died, free', { skip: storm }, async () => {
       [slot.datacenterId, slot.workerId, slot.pid, slot.host],
       [1, 0, first.pid, hostname()],
     );
-    const startedAt = Number(new Date(slot.startedAt));
-    assert.ok(startedAt <= Date.now() && slot.ceiling > startedAt);
+    // All its times are Unix ms.
+    assert.equal(typeof slot.startedAt, 'number');
+    assert.ok(slot.startedAt <= Date.now() && slot.ceiling > slot.startedAt);
     assert.deepEqual(await states(), ['held', 'held']);
     const third = await open();
     const { stdout: shared } = await run(['slots', url]);

@@ -92,7 +92,7 @@ function asJson({ holder, plan, ...rest }) {
   const { started, ...lastHolder } = holder ?? NONE;
   return {
     ...rest,
-    ...(holder ? { lastHolder: { ...lastHolder, startedAt: new Date(started) } } : {}),
+    ...(holder ? { lastHolder: { ...lastHolder, startedAt: started } } : {}),
     plan: plan && planJson(plan),
   };
 }

@@ -115,7 +115,7 @@ function slotsIn(store, key, record, layout, given) {
           ...{ datacenterId, workerId: line.workerId },
           host: printable(line.host),
           pid: line.pid,
-          startedAt: new Date(started),
+          startedAt: started,
           ...(line.address === undefined ? {} : { address: printable(line.address) }),
           // The end of a hold that was released has no meaning.
           expires: isHeld ? line.expires : null,
@@ -144,7 +144,7 @@ function readDirectory(directory) {
       ...slot,
       host: printable(host),
       pid,
-      startedAt: new Date(started),
+      startedAt: started,
       // The process that wrote the file last may have ended while others of its host use the slot.
       state: pids.length > 0 ? 'held' : stateOf(host, pid),
       ...(pids.length > 0 ? { processes: pids } : {}),
