@@ -254,6 +254,25 @@ hostTest('one whose release fails keeps no other one of the host waiting', async
   assert.ok(time.passed - closed < 1000, 'it waits for no lock');
 });
 
+hostTest('one that has joined renews, by a store whose replies have no time', async () => {
+  const store = faulty();
+  for (const name of ['read', 'write']) {
+    const call = store[name];
+    store[name] = async (...values) => {
+      const { now, ...reply } = await call(...values);
+      return reply;
+    };
+  }
+  const [first, second] = [await leased(store), await leased(store)];
+  const { owner, renewals } = first.lease;
+  // It shows that the store is the page's own.
+  await until(() => second.lease.renewals > renewals);
+  await time.run(first.close());
+  const before = second.lease.renewals;
+  await until(() => second.lease.renewals > before);
+  assert.deepEqual([second.lease.owner, second.lease.state], [owner, 'held']);
+});
+
 hostTest('one whose store contradicts a page joins the next one', async () => {
   const store = faulty();
   const narrow = { ttl: SHORT_TTL, layout: { ...layouts.node, workerBits: 0 } };
