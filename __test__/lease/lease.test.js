@@ -810,10 +810,15 @@ test('a damaged line, and a damaged bucket, leave all other worker IDs to others
   assert.match(message, new RegExp(`the record of workerId ${before.workerId} is damaged`));
   for (const flake of open.splice(0)) await time.run(flake.close());
   // Its own holder found no line of its own any more, so the namespace was lost: the others begin above the horizon.
-  store.stored.set(`default/${before.key}`, '0123456789abcdef snowdrift2 damage');
-  for (let n = 0; n < 32; n++) {
-    const { workerId } = await leased(store, options);
-    assert.notEqual(`0/${Math.trunc(workerId / 32)}`, before.key);
+  for (const damage of ['0123456789abcdef snowdrift2 damage', 'of another program']) {
+    store.stored.set(`default/${before.key}`, damage);
+    for (let n = 0; n < 32; n++) {
+      const { workerId } = await leased(store, options);
+      assert.notEqual(`0/${Math.trunc(workerId / 32)}`, before.key);
+    }
+    const refusal = await rejects(leased(store, options), 'ERR_SNOWFLAKE_STORE');
+    assert.match(refusal.message, new RegExp(`records of another format: .*${before.key}`));
+    for (const flake of open.splice(0)) await time.run(flake.close());
   }
 });
 

@@ -8,6 +8,7 @@ const { ownOf } = require('../ids/properties.js');
 const native = require('../runtime/native.js');
 const { sanitize } = require('../messages/secrets.js');
 const { connect } = require('../stores/connect.js');
+const { isFormatConflict } = require('../stores/failures.js');
 const {
   clearTimeout,
   hostMonotonic,
@@ -32,6 +33,8 @@ const warned = new Set();
 
 /** Of a call without a reply. */
 const FAILED = Object.freeze({ __proto__: null, kind: 'failed' });
+/** Of a record that is not snowdrift's. */
+const FOREIGN = Object.freeze({ __proto__: null, kind: 'found', token: 'f'.repeat(16), text: '' });
 const TIME = Object.freeze({ __proto__: null, kind: 'time' });
 const WANTED = Object.freeze({ __proto__: null, kind: 'wanted' });
 const RESTORED = Object.freeze({ __proto__: null, kind: 'restored' });
@@ -294,7 +297,9 @@ class StoreLease {
       return await this.#calls.make(wanted);
     } catch (failure) {
       this.#callFailure = failure;
-      return FAILED;
+      // Others may be usable. A slot that is held waits until a record can be read again.
+      const isSearching = this.channel === undefined || this.#state === 'lost';
+      return isSearching && isFormatConflict(failure) ? FOREIGN : FAILED;
     }
   }
 
