@@ -226,6 +226,16 @@ describe('an error', () => {
     flake.lease.state = 'failing';
     assert.equal((await ask(port, 'GET', '/healthz')).status, 200, 'it still draws');
   });
+
+  test('healthz reports a slot whose floor is ahead', async () => {
+    const flake = { ...failing(), lease: { state: 'held', floor: Date.now() + 600_000 } };
+    const { port } = await serving({ flake });
+    refused(await ask(port, 'GET', '/healthz'), 503);
+    flake.lease.floor = Date.now() - 1;
+    assert.equal((await ask(port, 'GET', '/healthz')).status, 200);
+    flake.lease.floor = null;
+    assert.equal((await ask(port, 'GET', '/healthz')).status, 200);
+  });
 });
 
 describe('a token', () => {

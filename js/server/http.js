@@ -201,7 +201,9 @@ class IdService {
     const { lease, isClosed } = this.#flake;
     const isRefused = this.#refusal !== undefined && monotonic() < this.#refusal.until;
     if (isRefused) throw this.#refusal.failure;
-    if (isClosed || (lease !== null && ['expired', 'lost', 'released'].includes(lease.state))) {
+    const isOver = lease !== null && ['expired', 'lost', 'released'].includes(lease.state);
+    // After a loss of data a slot is held, and its floor is ahead.
+    if (isClosed || isOver || unixNow() <= (lease?.floor ?? -Infinity)) {
       throw new HttpError(503, 'no ID is available');
     }
     return { status: 'ok' };
