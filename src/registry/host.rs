@@ -161,11 +161,15 @@ impl HostPages {
             // Another lease of this process takes it, and goes on, or drops its page; or it has, and what the store showed is old.
             return Ok(None);
         }
+        let conflict = |failure: Failure| Failure::new(Class::Conflict, failure.fault);
         if let Some(directory) = directory {
-            directory.end_leased(&node)?;
+            // What is no page of the node is in the way of this worker ID alone.
+            directory.end_leased(&node).map_err(|failure| match failure.class {
+                Class::Page => conflict(failure),
+                _ => failure,
+            })?;
         }
         // Where this process has the node open already, another one may do.
-        let conflict = |failure: Failure| Failure::new(Class::Conflict, failure.fault);
         tenancy.find(request, directory.is_some(), None).map_err(conflict)?;
         entry.note_lost(&tenancy);
         let (namespace, owner) = (tenure.namespace.0, tenure.owner.0);

@@ -522,6 +522,22 @@ fn a_host_that_fails_makes_no_page_until_it_works_again() {
 }
 
 #[test]
+fn a_damaged_page_keeps_its_worker_id_from_leases_and_no_other() {
+    let memory = memory();
+    let mut one = One::of(&memory);
+    let node = Node::new(Layout::NODE, DATACENTER, 1).unwrap();
+    let damaged = one.host.directory.as_ref().unwrap().page_of(&node);
+    for (n, bytes) in [vec![0; 4096], b"short".to_vec()].into_iter().enumerate() {
+        fs::write(&damaged, &bytes).unwrap();
+        assert_eq!((one.host.lock(), one.host.pages().len()), (true, n));
+        assert!(one.create(1, 10).is_none());
+        assert!(one.host.take_conflict().is_some() && one.host.take_failure().is_none());
+        assert!(one.create(2 + n as u64, 20).is_some());
+        assert_eq!(fs::read(&damaged).unwrap(), bytes, "it stays as it is");
+    }
+}
+
+#[test]
 fn a_page_that_has_lost_its_name_has_ended() {
     for lost in ["page", "born", "renamed", "directory"] {
         let memory = memory();
