@@ -163,8 +163,10 @@ function slotsOf(store) {
         const [datacenterId, bucket] = [Math.trunc(number / perDatacenter), number % perDatacenter];
         const found = await read(`${datacenterId}/${bucket}`);
         if (found === undefined) continue;
-        for (const { kind, ...slot } of readText(found.text).slots) {
-          slots.push({ ...slot, datacenterId, isHeld: kind === 'held' && slot.expires > now });
+        for (const { kind, rest, ...slot } of readText(found.text).slots) {
+          const [pid, , , host] = rest.split(' ');
+          const isHeld = kind === 'held' && slot.expires > now;
+          slots.push({ ...slot, pid: Number(pid), host, datacenterId, isHeld });
         }
       }
     }
