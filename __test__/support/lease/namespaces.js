@@ -52,7 +52,10 @@ async function deleteNodes(url, namespace, isWanted) {
     if (tries === 50) throw new Error('its nodes keep changing');
     const paths = await below(`/snowdrift/${namespace}`).catch(() => undefined);
     if (paths === undefined) continue;
-    const wanted = paths.filter(isWanted).map((path) => ({ kind: 'delete', path }));
+    const nodes = paths.filter(isWanted);
+    const isBelow = (path) => nodes.some((node) => path === node || path.startsWith(`${node}/`));
+    const wanted = paths.filter(isBelow).map((path) => ({ kind: 'delete', path }));
+    if (wanted.length === 0) break;
     // A node that has a new child is an error.
     ({ isDone } = await session.change(wanted).catch(() => ({ isDone: false })));
   }
