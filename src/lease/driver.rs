@@ -93,7 +93,7 @@ pub struct Driver<P> {
     ttl: i64,
     /// How much later than its last renewer this process renews, as a part of the ttl: 1/12 to 1/6.
     turn: f64,
-    stage: Stage,
+    life: Life,
     /// When this process renewed last, by the monotonic clock.
     own: Option<i64>,
     /// The last renewal that was reported.
@@ -117,7 +117,7 @@ pub struct Driver<P> {
 
 /// The life of a lease.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Stage {
+enum Life {
     /// It has no slot yet, and waits for one until then.
     Opening(i64),
     /// It has a slot, or had one and looks for another.
@@ -135,7 +135,7 @@ impl<P: Clone> Driver<P> {
             patience,
             ttl,
             turn: (1.0 + random) / 12.0,
-            stage: Stage::Opening(at.mono + patience.wait),
+            life: Life::Opening(at.mono + patience.wait),
             own: None,
             reported: None,
             is_wanted: false,
@@ -179,7 +179,7 @@ impl<P: Clone> Driver<P> {
                 Event::Reply(reply, now, self.called.mono)
             }
             Input::Close => {
-                self.stage = Stage::Closing(at.mono + RELEASE_MS);
+                self.life = Life::Closing(at.mono + RELEASE_MS);
                 Event::Close
             }
             Input::Restored => Event::Restored,
@@ -193,7 +193,7 @@ impl<P: Clone> Driver<P> {
             let command = self.machine.step(event, at, host);
             match self.conclude(command, at, host) {
                 Some(next) => break next,
-                None if matches!(self.stage, Stage::Closing(_)) => event = Event::Close,
+                None if matches!(self.life, Life::Closing(_)) => event = Event::Close,
                 None => event = Event::Go,
             }
         };
@@ -213,9 +213,9 @@ impl<P: Clone> Driver<P> {
     fn note_skew(&mut self, now: i64, at: At, host: &mut dyn Host<Page = P>) {
         self.skew = (self.called.wall - now).max((at.wall - now).min(0));
         let most = self.machine.settings.limits.max_clock_skew;
-        if matches!(self.stage, Stage::Opening(_)) && self.skew.abs() > most {
+        if matches!(self.life, Life::Opening(_)) && self.skew.abs() > most {
             self.reports.push(Report::Refused(Refusal::Clock(self.skew)));
-            self.stage = Stage::Closing(at.mono + RELEASE_MS);
+            self.life = Life::Closing(at.mono + RELEASE_MS);
             self.machine.step(Event::Close, at, host);
         }
     }
@@ -252,7 +252,7 @@ impl<P: Clone> Driver<P> {
             Command::Open => {
                 let page = self.machine.page().cloned()?;
                 self.own = self.machine.unproven().is_none().then_some(at.mono);
-                self.stage = Stage::Open;
+                self.life = Life::Open;
                 self.reports.push(Report::Open(page));
             }
             Command::Lost(loss) => {
@@ -341,10 +341,10 @@ impl<P: Clone> Driver<P> {
     fn call(&mut self, call: Call, at: At) -> Next {
         self.called = at;
         self.calls += 1;
-        let most = match self.stage {
-            Stage::Closing(by) if by <= at.mono => return Next::End,
+        let most = match self.life {
+            Life::Closing(by) if by <= at.mono => return Next::End,
             // So that there is time for another one.
-            Stage::Closing(by) => (by - at.mono + 1) / 2,
+            Life::Closing(by) => (by - at.mono + 1) / 2,
             // A renewal has to leave time for others before the ceiling is reached.
             _ if self.machine.page().is_some() => (self.ttl / RENEW_AFTER / 2).max(LOOK_MS.0),
             _ => self.patience.call,
@@ -356,20 +356,20 @@ impl<P: Clone> Driver<P> {
     /// not count, up to a ttl.
     fn failed(&mut self, report: Report<P>, is_final: bool, at: At) -> Option<Next> {
         // What fails while it closes is no reason of anything.
-        if !matches!(self.stage, Stage::Closing(_)) {
+        if !matches!(self.life, Life::Closing(_)) {
             self.reports.push(report);
         }
         let pause = self.pause();
         self.tries += 1;
         let watch = if self.machine.is_watching() { self.ttl } else { 0 };
-        match self.stage {
-            Stage::Opening(until) if is_final || until + watch <= at.mono => {
+        match self.life {
+            Life::Opening(until) if is_final || until + watch <= at.mono => {
                 // What was taken meanwhile is freed.
-                self.stage = Stage::Closing(at.mono + RELEASE_MS);
+                self.life = Life::Closing(at.mono + RELEASE_MS);
                 None
             }
-            Stage::Closing(by) if by <= at.mono => Some(Next::End),
-            Stage::Opening(until) => Some(self.after(pause.min(until + watch - at.mono))),
+            Life::Closing(by) if by <= at.mono => Some(Next::End),
+            Life::Opening(until) => Some(self.after(pause.min(until + watch - at.mono))),
             _ => Some(self.after(pause)),
         }
     }
