@@ -132,7 +132,8 @@ export interface SnowFlakeOptions {
    * containers that share one: in memory (tmpfs or ramfs) on Linux, on a local disk elsewhere. All processes
    * of a node need the same. A directory or page that is foreign, a symbolic link, damaged or overwritten is
    * `ERR_SNOWFLAKE_STORE`; so is a directory whose file system the process cannot check. A page of another
-   * format is `ERR_SNOWFLAKE_IN_USE`. None of these falls back to `'process'`.
+   * format is `ERR_SNOWFLAKE_IN_USE`. None of these falls back to `'process'`. A lease from a store takes another worker ID
+   * than that of such a page.
    *
    * A process that changes its user (`process.setuid()`, `process.seteuid()`) continues in the new user's
    * directory, as the processes that it starts do. While others use the old user's page, it is refused with
