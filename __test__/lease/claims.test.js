@@ -53,6 +53,26 @@ test('a claim is that worker ID, for all processes of the host', async () => {
   assert.equal(countDuplicates(ids), 0);
 });
 
+test('a claim waits for a store that cannot be reached, and not where the login is refused', async () => {
+  const failing = (code) => {
+    const calls = [];
+    const fail = async () => {
+      calls.push(code);
+      throw Object.assign(new Error('of the client'), { code });
+    };
+    return { calls, store: { ...memory(), name: 'failing:', read: fail } };
+  };
+  const refused = failing('28P01');
+  const claim = { workerId: 3, waitForSlot: 60_000 };
+  const { message } = await rejects(leaseOn(0, refused.store, claim), 'ERR_SNOWFLAKE_STORE');
+  assert.match(message, /^failing \(28P01\): refused the login: check user and password/);
+  assert.equal(refused.calls.length, 1);
+  const away = failing('ECONNREFUSED');
+  const opening = leaseOn(0, away.store, { ...claim, waitForSlot: 300 });
+  await rejects(opening, 'ERR_SNOWFLAKE_STORE');
+  assert.ok(away.calls.length > 1);
+});
+
 test('a second host is refused with the first one’s host, process and time', async () => {
   const stored = new Map();
   const first = await leaseOn(0, memory({ stored }), { workerId: 3 });

@@ -8,7 +8,7 @@ const { ownOf } = require('../ids/properties.js');
 const native = require('../runtime/native.js');
 const { sanitize } = require('../messages/secrets.js');
 const { connect } = require('../stores/connect.js');
-const { isFormatConflict } = require('../stores/failures.js');
+const { isFinal, isFormatConflict } = require('../stores/failures.js');
 const {
   clearTimeout,
   hostMonotonic,
@@ -297,6 +297,11 @@ class StoreLease {
       return await this.#calls.make(wanted);
     } catch (failure) {
       this.#callFailure = failure;
+      // No wait for a slot changes a setting.
+      if (this.channel === undefined && isFinal(failure)) {
+        this.#fail(failure);
+        this.#tell(CLOSE);
+      }
       // Others may be usable. A slot that is held waits until a record can be read again.
       const isSearching = this.channel === undefined || this.#state === 'lost';
       return isSearching && isFormatConflict(failure) ? FOREIGN : FAILED;

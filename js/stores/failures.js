@@ -32,6 +32,7 @@ const PHASES = [
   {
     codes: /^ERR_OSSL_/,
     messages: /^ZooKeeper: (cannot use|invalid client private key)/,
+    isFinal: true,
     say: (server) =>
       `Cannot use the certificate or key for ${server}: check that they are in PEM, belong together, and have this passphrase`,
   },
@@ -45,6 +46,7 @@ const PHASES = [
   {
     // `pg` takes it from USER, which containers lack.
     messages: /^no PostgreSQL user name/,
+    isFinal: true,
     say: (server) =>
       `${server} was given no user: name one in the URL before the host, as in app@host, or set PGUSER`,
   },
@@ -52,6 +54,7 @@ const PHASES = [
     codes: /^(28P01|28000|ER_ACCESS_DENIED_(NO_PASSWORD_)?ERROR)$/,
     messages:
       /^(WRONGPASS|NOAUTH)|invalid password|without any password|SASL|SCRAM|authentication failed|invalid auth token|user name is empty/i,
+    isFinal: true,
     say: (server) => `${server} refused the login: check user and password`,
   },
   {
@@ -164,13 +167,15 @@ function storeFailure(server, call, failure, isBoundByTtl = false) {
 function wordFailure(server, call, failure, isBoundByTtl) {
   if (failure instanceof SnowFlakeError) return failure;
   const root = rootOf(failure);
-  const [text, ...quote] = explain(server, call, root, failure, isBoundByTtl);
+  const phase = root instanceof CallTimeout ? undefined : phaseOf(root);
+  const [text, ...quote] = explain(server, call, root, { phase, failure, isBoundByTtl });
   const code = codeOf(root);
   const hasCode = typeof code === 'string' && /^[A-Z0-9_]{3,40}$/.test(code);
   const message = hasCode ? text.replace(': ', ` (${code}): `) : text;
   const error = new SnowFlakeError('ERR_SNOWFLAKE_STORE', [message, ...quote].join('. '), {
     cause: failure,
   });
+  if (ownOf(phase).isFinal) finals.add(error);
   return fromCaller(error, storeFailure);
 }
 
@@ -182,8 +187,17 @@ const MOST_READ = 1000;
 
 const startOf = (text) => (typeof text === 'string' ? text.slice(0, MOST_READ) : '');
 
+/** The phase in which a client failed with this error; undefined if it is not known. */
+function phaseOf(root) {
+  const [code, message] = [startOf(codeOf(root)), startOf(root?.message)];
+  return PHASES.find((each) => {
+    const { codes, messages } = ownOf(each);
+    return codes?.test(code) || messages?.test(message);
+  });
+}
+
 /** The text of an error, and the client's own where it says more. */
-function explain(server, call, root, failure, isBoundByTtl) {
+function explain(server, call, root, { phase, failure, isBoundByTtl }) {
   if (root instanceof CallTimeout) {
     const slow = isBoundByTtl ? '. If its calls are slow, set a longer ttl' : '';
     return [
@@ -191,16 +205,11 @@ function explain(server, call, root, failure, isBoundByTtl) {
     ];
   }
   const text = describe(root);
-  const [code, message] = [startOf(codeOf(root)), startOf(root?.message)];
-  const phase = PHASES.find((each) => {
-    const { codes, messages } = ownOf(each);
-    return codes?.test(code) || messages?.test(message);
-  });
   if (phase === undefined) return [`${server} failed to ${ACTIONS[call] ?? call}: ${text}`];
   const said =
     phase === DENIED && failure instanceof TableFailure
       ? `${server} has no table ${failure.table}, and this user may not create it: have its owner run what "npx snowdrift namespace tables" prints, and grant this user the rights`
-      : phase.say(server, code);
+      : phase.say(server, startOf(codeOf(root)));
   return [said, `Its client says: ${text}`];
 }
 
@@ -216,4 +225,16 @@ function formatConflict(store, evidence) {
 
 const isFormatConflict = (failure) => conflicts.has(failure);
 
-module.exports = { TableFailure, formatConflict, isFormatConflict, ofClient, storeFailure };
+/** Errors that a later try meets again, unless somebody changes a setting. */
+const finals = new WeakSet();
+
+const isFinal = (failure) => finals.has(failure) || failure.code === 'ERR_SNOWFLAKE_CONFIG';
+
+module.exports = {
+  TableFailure,
+  formatConflict,
+  isFinal,
+  isFormatConflict,
+  ofClient,
+  storeFailure,
+};
