@@ -15,8 +15,8 @@ impl<P: Clone> Machine<P> {
         let (wanted, cap) = self.wanted(here);
         // Another process may have done it. Where the token was another's, its ceiling is low.
         let host = &*here.host;
-        let far = wanted.min(cap).saturating_sub(ttl / 6 / layout.tick_ms);
-        let is_far = self.time.is_some() && host.window(page).ceiling >= far;
+        let enough = wanted.min(cap).saturating_sub(ttl / 6 / layout.tick_ms);
+        let is_far = host.window(page).ceiling >= enough;
         self.renewing.take_if(|since| is_far && host.renewal(page).at >= *since);
         if self.renewing.is_none() {
             // What others write until the next renewal would refuse it: that reads first.

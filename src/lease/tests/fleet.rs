@@ -17,6 +17,8 @@ pub const MINUTE: i64 = 60 * SECOND;
 pub const HOUR: i64 = 60 * MINUTE;
 /// When all begins, Unix ms. Tick 0 is at 0.
 const START: i64 = 1000 * HOUR;
+/// The epoch of the layout, Unix ms: the time of a fleet is in ticks.
+const EPOCH: i64 = 1_580_486_400_000;
 
 /// How the store is reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -478,7 +480,7 @@ impl Fleet {
     fn settings(&self, id: usize) -> Settings {
         let Plan { worker_bits, limits, size, may_forget, claims, processes, .. } = self.plan;
         Settings {
-            layout: Layout::new([41, 0, worker_bits, 0, 1], 1, 0),
+            layout: Layout::new([41, 0, worker_bits, 0, 1], 1, EPOCH),
             datacenter: 0,
             claim: claims.then_some((id / processes) as u64),
             limits,
@@ -491,7 +493,7 @@ impl Fleet {
 
     fn at(&self, id: usize) -> At {
         let host = &self.hosts[id / self.plan.processes];
-        At { mono: self.time + host.mono, wall: self.time + host.clock }
+        At { mono: self.time + host.mono, wall: EPOCH + self.time + host.clock }
     }
 
     fn start(&mut self, id: usize) {
@@ -529,7 +531,7 @@ impl Fleet {
             host: &mut self.hosts[at],
             number,
             random: &mut self.random,
-            now: clocks.wall,
+            now: clocks.wall - EPOCH,
             allowed: &mut self.allowed,
             excused: self.excused,
             wrong: &mut self.wrong,
@@ -566,7 +568,7 @@ impl Fleet {
             println!(
                 "{} #{number} {}: {reports:?} {next} {pages:?}",
                 self.time - START,
-                clocks.wall - self.time
+                clocks.wall - EPOCH - self.time
             );
         }
         self.processes[id].driver = Some(driver);
@@ -719,7 +721,7 @@ impl Fleet {
             _ => {
                 let reply = self.answer(&call);
                 let is_told = self.plan.tells_time || call == Call::Now;
-                let now = is_told.then_some(self.time + self.store_clock);
+                let now = is_told.then_some(EPOCH + self.time + self.store_clock);
                 let replied = self.time + self.latency();
                 if replied > until { (until, Reply::Failed, None) } else { (replied, reply, now) }
             }
