@@ -85,6 +85,25 @@ test('a claim waits until its original has expired', async (t) => {
   assert.ok(flake.lease.floor >= ceiling, 'above all that the original may have issued');
 });
 
+test('a worker ID that is assigned then issues at once', async () => {
+  const free = [5, 6];
+  let isAway = false;
+  const assign = async () => {
+    if (isAway) throw new Error('away');
+    return free.shift();
+  };
+  const flake = await SnowFlake.lease({ name: 'zoo', assign }, { datacenterId: 1 });
+  open.push(flake);
+  isAway = true;
+  flake.afterRestore();
+  await until(() => flake.lease.failure !== undefined);
+  assert.match(flake.lease.failure, /zoo failed to assign a worker ID: Error: away/);
+  isAway = false;
+  await until(() => flake.lease.state === 'held');
+  assert.deepEqual([flake.workerId, flake.lease.floor], [6, null]);
+  assert.equal(flake.parse(flake.nextId()).workerId, 6);
+});
+
 test('afterRestore() is refused without a lease from a store', () => {
   const flake = new SnowFlake({ datacenterId: 1, workerId: 3 });
   const { message } = refuses(() => flake.afterRestore(), 'ERR_SNOWFLAKE_CONFIG');

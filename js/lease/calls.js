@@ -9,7 +9,8 @@ const { runWithin } = require('../runtime/time.js');
 const { CLOSE_MS, NAMES_MS } = require('./timing.js');
 
 const isObject = (value) => value !== null && typeof value === 'object';
-const TOKEN = /^[0-9a-f]{16}$/;
+/** Zeros are none. */
+const TOKEN = /^(?!0{16})[0-9a-f]{16}$/;
 const NAMESPACE = /^[\w.-]{1,64}$/;
 /** Unix ms, with a fraction or without. */
 const isTime = (value) => typeof value === 'number' && Math.abs(value) <= 8.64e15;
@@ -65,6 +66,8 @@ async function closeRegister(register) {
 
 class StoreCalls {
   #register;
+  /** Its name in errors, also once it has assigned a register of its own. */
+  #server;
   #callTimeout;
   /** The abort controllers of the calls under way. */
   #pending = new Set();
@@ -75,6 +78,7 @@ class StoreCalls {
 
   constructor(register, callTimeout) {
     this.#register = register;
+    this.#server = propertyOf(register, 'server') ?? register.name;
     this.#callTimeout = callTimeout;
   }
 
@@ -144,10 +148,6 @@ class StoreCalls {
 
   close() {
     return closeRegister(this.#register);
-  }
-
-  get #server() {
-    return propertyOf(this.#register, 'server') ?? this.#register.name;
   }
 
   async #within(call, ms, send) {

@@ -153,9 +153,10 @@ impl<P: Clone> Machine<P> {
         }
     }
 
-    /// Wants this worker ID alone, from the next search on.
+    /// Wants this worker ID alone, from the next search on. A store has assigned it, with a namespace of its own.
     pub fn claim(&mut self, worker: u64) {
         self.settings.claim = Some(worker);
+        self.id = None;
     }
 
     /// The page from which this process issues.
