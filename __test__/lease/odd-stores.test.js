@@ -52,6 +52,14 @@ test('a store that has no namespace when it is read again keeps no slot held aft
   );
 });
 
+test('a token of zeros, which nobody writes, is named', async () => {
+  const store = faulty();
+  const record = { token: '0'.repeat(16), text: 'snowdrift2' };
+  store.read = async () => ({ record, now: time.now() });
+  const { message } = await rejects(lease(store), 'ERR_SNOWFLAKE_STORE');
+  assert.match(message, /it must return \{ record \} with the token and text that were written/);
+});
+
 test('errors that cannot be read are an error of the store', async () => {
   const revoked = Proxy.revocable({}, {});
   revoked.revoke();

@@ -100,7 +100,6 @@ test('a worker ID that is assigned then issues at once', async () => {
   assert.match(flake.lease.failure, /zoo failed to assign a worker ID: Error: away/);
   isAway = false;
   await until(() => flake.lease.state === 'held');
-  assert.deepEqual([flake.workerId, flake.lease.floor], [6, null]);
   assert.equal(flake.parse(flake.nextId()).workerId, 6);
 });
 
