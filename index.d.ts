@@ -215,7 +215,7 @@ export interface LeaseOptions
   ttl?: number;
   /**
    * How long to wait for a slot, in ms: 0 to 3,600,000, default 0, of a claim `ttl` + `callTimeout`. From a server, failed calls are
-   * tried again meanwhile. If all slots are held and the hold of one has expired, the lease also waits for half a `ttl`, to see that
+   * tried again meanwhile, unless the login is refused. If all slots are held and the hold of one has expired, the lease also waits for half a `ttl`, to see that
    * nobody renews it.
    */
   waitForSlot?: number;
