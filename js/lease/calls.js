@@ -128,7 +128,7 @@ class StoreCalls {
   /** The names that a store tells within a second. */
   async #names(call) {
     const find = async (signal) => this.#register[call]({ signal });
-    const names = await this.#within('list', NAMES_MS, find).catch(() => undefined);
+    const names = await this.#within(call, NAMES_MS, find).catch(() => undefined);
     return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
   }
 
