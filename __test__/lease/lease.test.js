@@ -5,12 +5,15 @@
 const assert = require('node:assert/strict');
 const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { once } = require('node:events');
+const fs = require('node:fs');
+const { join } = require('node:path');
 const { afterEach, beforeEach, test } = require('node:test');
 
 const { gate, isStorms } = require('../support/amount.js');
 const {
   SnowFlake,
   countDuplicates,
+  entry,
   layouts,
   refuses,
   rejects,
@@ -20,6 +23,7 @@ const {
 } = require('../support/support.js');
 const { faulty } = require('../support/lease/faulty.js');
 const { LeaseTime } = require('../support/lease/lease-time.js');
+const { createDirectory } = require('../support/own-directory.js');
 const { missing: noMachine, underShiftedClock } = require('../support/machine.js');
 const { memory } = require('../../js/stores/memory.js');
 
@@ -910,6 +914,44 @@ test('a process that finds an expired slot of its host has IDs once lease() retu
   const other = await leased(faulty({ stored: store.stored }), options);
   assert.deepEqual([other.lease.state, other.workerId], ['held', flake.workerId]);
   assert.ok(other.lease.ceiling > time.now());
+});
+
+/** A store in a file, which needs nothing that keeps a process alive. Its replies have no time. */
+function fileStore(fs, path) {
+  const load = () => (fs.existsSync(path) ? JSON.parse(fs.readFileSync(path, 'utf8')) : {});
+  return {
+    name: 'a file',
+    now: async () => Date.now(),
+    read: async (key) => ({ record: load()[key] }),
+    write: async (key, record, before) => {
+      const all = load();
+      const found = all[key];
+      if (found?.token !== before) return { isWritten: false, found };
+      fs.writeFileSync(`${path}.new`, JSON.stringify({ ...all, [key]: record }));
+      fs.renameSync(`${path}.new`, path);
+      return { isWritten: true };
+    },
+  };
+}
+
+test('a process that waits for an expired slot of its host does not end before it has it', {
+  skip: noHost,
+}, async () => {
+  // By the machine's time: another process takes part.
+  time.end();
+  const options = { datacenterId: 2, ttl: TTL, scope: 'host' };
+  const path = join(createDirectory(), 'store');
+  const flake = await leased(fileStore(fs, path), options);
+  // By its clock, the slot has expired. It waits for the one that renews.
+  const script = `
+    const { now } = Date;
+    Date.now = () => now() + 3_600_000;
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const fileStore = ${fileStore};
+    SnowFlake.lease(fileStore(require('node:fs'), ${JSON.stringify(path)}), ${JSON.stringify(options)})
+      .then(({ workerId }) => console.log(workerId));`;
+  const { stdout, stderr } = await runScript(script);
+  assert.equal(stdout, `${flake.workerId}\n`, stderr);
 });
 
 test('on a machine whose clock is ahead by more than ttl, a lease has IDs once lease() returns', async () => {

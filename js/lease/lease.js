@@ -65,6 +65,8 @@ class StoreLease {
   #hasEnded = false;
   /** Called when there is a slot, or the driver has ended. */
   #onSettled = () => {};
+  /** Whether a caller waits for that. Then the process does not end before. */
+  #isAwaited = true;
   #released;
   #onChange = () => {};
   /** Whether the store has assigned the worker ID that the driver wants. */
@@ -190,6 +192,7 @@ class StoreLease {
     const ended = new Promise((resolve) => {
       this.#onSettled = resolve;
     });
+    this.#isAwaited = true;
     // A call that is abandoned takes its connection with it, and the release needs that: only for a call that it waits for.
     this.#isAbandoned = this.#next?.kind === 'call';
     this.#tell(CLOSE);
@@ -223,7 +226,10 @@ class StoreLease {
   /** Waits until the driver has a slot. Fails where it ends without one. */
   async #open() {
     const settled = new Promise((resolve) => {
-      this.#onSettled = resolve;
+      this.#onSettled = () => {
+        this.#isAwaited = false;
+        resolve();
+      };
     });
     this.#tell(TIME);
     await settled;
@@ -270,7 +276,7 @@ class StoreLease {
     this.#isRunning = false;
     this.#timer = setTimeout(() => this.#tell(input), ms);
     // A lease that is held does not keep the event loop alive.
-    if (this.channel !== undefined && this.#state !== 'released') this.#timer.unref();
+    if (!this.#isAwaited) this.#timer.unref();
   }
 
   /** Has the driver take a step, notes what is next, and tells the application. Who is told may close the lease meanwhile. */
