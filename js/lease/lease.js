@@ -46,9 +46,10 @@ class StoreLease {
   #calls;
   #driver;
   #state = 'held';
-  /** The slot from which this process draws, as its page said last, and the namespace's reach when it was opened. */
+  /** The slot from which this process draws, as its page said last. */
   #slot;
-  #namespace;
+  /** How far ahead of the store's clock the namespace's floor may be after a loss of data, when the slot was opened, ms. */
+  #reach;
   /** The kind of loss, and the slot before. */
   #lost;
   #before;
@@ -87,9 +88,7 @@ class StoreLease {
     const own = { __proto__: null, ...settings, scope: this.#scope() };
     const given = { __proto__: null, ...leasing, store, maxAhead, claim, mayForget, size };
     const request = requestOf(own, { isLeased: true });
-    this.#driver = unwrap(
-      native.openLease(request, { ...given, hasOwnClock: false }, hostMonotonic(), unixNow()),
-    );
+    this.#driver = unwrap(native.openLease(request, given, hostMonotonic(), unixNow()));
   }
 
   /**
@@ -319,7 +318,7 @@ class StoreLease {
       case 'open':
         return this.#draw();
       case 'renewed':
-        return this.#recover();
+        return this.#noteRenewal();
       case 'lost':
         return this.#lose(lost);
       case 'failed':
@@ -338,7 +337,7 @@ class StoreLease {
     if (this.channel === undefined) this.channel = openChannel(settings, authority);
     else moveChannel(this.channel, settings, authority);
     this.#slot = opened;
-    this.#namespace = this.#driver.namespace();
+    this.#reach = this.#driver.reach();
     const wasLost = this.#state === 'lost';
     this.#state = 'held';
     if (wasLost) this.#warnOnce(warnOfNewSlot, { newWorkerId: this.workerId });
@@ -362,7 +361,7 @@ class StoreLease {
   }
 
   /** Notes that the slot was renewed, by this process or another one of the host. */
-  #recover() {
+  #noteRenewal() {
     if (this.#state === 'released') return;
     // Its channel could not be opened before.
     if (this.#driver.state()?.owner !== this.#slot?.owner) this.#draw();
@@ -392,7 +391,7 @@ class StoreLease {
     this.#state = 'lost';
     this.#show(false);
     if (loss === 'reverted') {
-      this.#warnOnce(warnOfNamespaceLoss, { reach: this.#namespace.reach });
+      this.#warnOnce(warnOfNamespaceLoss, { reach: this.#reach });
     }
     this.#publish();
   }
@@ -430,13 +429,12 @@ class StoreLease {
    */
   async #waitForFloor() {
     const { callTimeout, maxClockSkew } = this.#settings.leasing;
-    const namespace = this.#namespace;
     const { maxAhead = 0, layout } = this.#settings;
     // In whole ticks.
     const ahead = maxAhead - (maxAhead % layout.tickMs);
     const left = () => (this.#read().floor ?? -Infinity) + 1 - ahead - unixNow();
     // The store's clock is known to within the length of a call.
-    const longest = namespace.reach + maxClockSkew + callTimeout;
+    const longest = this.#reach + maxClockSkew + callTimeout;
     if (left() > longest) return;
     if (left() > timing.LONG_WAIT_MS) {
       warnOfFloor(this.#register, { workerId: this.workerId, ms: Math.round(left()) });

@@ -7,7 +7,6 @@ use super::values::{Value, end_of, list, or_null, report};
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::loss::Loss;
-use crate::core::sequencer::NEVER;
 use crate::lease::{
     At, CONFIRMED, Call, Driver, Found, Holder, Input, Key, Limits, Next, Patience, Record,
     Refusal, Reply, Report, Settings, Token, Unreadable,
@@ -38,8 +37,6 @@ pub struct LeaseSettings {
     pub may_forget: bool,
     /// The worker IDs of a record: 32, 8 or 1.
     pub size: f64,
-    /// Whether the store's clock is this host's own.
-    pub has_own_clock: bool,
 }
 
 /// What happened to a lease.
@@ -104,16 +101,14 @@ impl LeaseDriver {
         self.driver.skew() as f64
     }
 
-    /// The namespace's floor, Unix ms, and the most ms that its holders' ceilings may be ahead of the store's clock.
+    /// How far ahead of the store's clock the namespace's floor may be after a loss of data, ms.
     #[napi(catch_unwind)]
-    pub fn namespace(&self) -> Value {
-        let known = self.driver.machine().namespace();
-        let reach = known.map(|namespace| {
+    pub fn reach(&self) -> f64 {
+        let reach = self.driver.machine().namespace().map(|namespace| {
             let Limits { ttl, max_clock_skew, max_ahead } = namespace.limits;
             ttl.saturating_add(2 * max_clock_skew).saturating_add(max_ahead)
         });
-        let floor = known.map_or(NEVER, |namespace| namespace.floor);
-        report!(floor: self.end_of(floor), reach: reach.unwrap_or_default())
+        reach.unwrap_or_default() as f64
     }
 }
 
@@ -143,7 +138,7 @@ impl LeaseDriver {
             holder: Holder::new(std::process::id(), started, &address, &settings.host),
             size: settings.size as u64,
             may_forget: settings.may_forget,
-            has_own_clock: settings.has_own_clock,
+            has_own_clock: false,
         };
         let patience = Patience { wait: settings.wait as i64, call: settings.call_timeout as i64 };
         let at = At { mono: mono as i64, wall: wall.floor() as i64 };

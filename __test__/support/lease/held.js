@@ -31,7 +31,7 @@ function openLease(request, settings, { answer = createStore(), now = Date.now }
     {
       ...{ store: 'a store', ttl: 60_000, maxClockSkew: 10_000, maxAhead: request.maxAhead ?? 0 },
       ...{ wait: 0, callTimeout: 5000, host: 'here', started: 0, mayForget: false, size: 32 },
-      ...{ hasOwnClock: false, claim: request.workerId, ...settings },
+      ...{ claim: request.workerId, ...settings },
     },
     0,
     now(),
