@@ -33,22 +33,12 @@ test('calls that find none, or an ended one, open one together', async () => {
   }
 });
 
-test('a login that was answered before its session is tried again, within a bound', async () => {
-  const OVERTAKEN = 'unable to unmarshal ConnectResponse due to insufficient buf';
-  let tries = 0;
-  const overtaken = (until) => async () => {
-    if (++tries < until) throw new Error(OVERTAKEN);
-    return connect();
-  };
-  const open = (login, until) =>
-    createClient('zk1:2181', login, () => ({ connect: overtaken(until) })).session();
-  const login = { user: 'app', password: 'x' };
-  assert.equal(await open(login, 5), sessions[0]);
-  assert.equal(tries, 5);
-  await assert.rejects(open(login, Infinity), /insufficient buf/);
-  assert.ok(tries < 200);
-  tries = 0;
-  await assert.rejects(open({}, 2), /insufficient buf/);
+test('a session that is replaced is closed: its client may reconnect', async () => {
+  const { session } = create();
+  const lost = await session();
+  lost.hasEnded = () => true;
+  assert.notEqual(await session(), lost);
+  assert.equal(lost.isOpen, false);
 });
 
 test('calls that are abandoned leave no session open after close()', async () => {

@@ -5,20 +5,12 @@ const { loadAddon } = require('../runtime/addon.js');
 const { environmentOf } = require('../runtime/environment.js');
 const { configError, describe, needsPackage } = require('../messages/errors.js');
 const { readOptionFile } = require('../runtime/files.js');
-const { NONE, ownOf } = require('../ids/properties.js');
+const { ownOf } = require('../ids/properties.js');
 const { SERVER } = require('../messages/secrets.js');
 const { readLogin } = require('./options.js');
 
 /** After so long without a word the ensemble ends a session, ms. */
 const SESSION_MS = 10_000;
-
-/**
- * A server with Netty, and so each with TLS, may answer a login before the session that it follows. The addon takes that for a
- * reply in another protocol.
- */
-const OVERTAKEN = /ConnectResponse.*insufficient buf/;
-/** The most tries then: at least one of twenty was in order. */
-const MOST_TRIES = 100;
 
 const ENSEMBLE = /^[^/,:@\s]+:\d+(,[^/,:@\s]+:\d+)*(\/\S*)?$/;
 
@@ -105,39 +97,25 @@ function createClient(ensemble, options, loadClient = load) {
     trusted ??= trustedByNode();
     return { ...own, ca: await trusted };
   };
+  const connect = (current) =>
+    addon.connect(ensemble, SESSION_MS, user && `${user}:${password}`, current);
   let connecting;
-  /** The certificates of the session. */
-  let used;
-
-  async function connect(current) {
-    used = current;
-    for (let tries = 1; ; tries++) {
-      try {
-        return await addon.connect(ensemble, SESSION_MS, user && `${user}:${password}`, current);
-      } catch (failure) {
-        const isOvertaken = user !== undefined && OVERTAKEN.test(failure.message);
-        if (!isOvertaken || tries === MOST_TRIES) throw failure;
-      }
-    }
-  }
 
   return {
     /** The open session, or a new one. */
     async session(signal) {
       signal?.throwIfAborted();
-      const current = await certificates();
       const before = connecting;
       let open = await before?.catch(() => undefined);
       if (open === undefined || open.hasEnded()) {
+        const current = await certificates();
         signal?.throwIfAborted();
+        // Its client may reconnect.
+        open?.close();
         // Unless another call has begun a new one.
         if (connecting === before) connecting = undefined;
         connecting ??= connect(current);
         open = await connecting;
-      } else if (Object.keys(used ?? NONE).some((name) => used[name] !== current[name])) {
-        // For its next connection.
-        open.renewCertificates(current);
-        used = current;
       }
       signal?.throwIfAborted();
       return open;

@@ -19,7 +19,8 @@ export interface ZooKeeperOptions extends StoreOptions {
   password?: string;
   /**
    * For a `secureClientPort`: `{}` is TLS with the CAs of Node. The server's certificate must name the host. A function
-   * is called for each call of the store, so that it can return renewed certificates.
+   * is called for each new session, so that it can return renewed certificates: after a connection is lost, the next call of the
+   * store opens one.
    */
   tls?: ZooKeeperTlsOptions | (() => ZooKeeperTlsOptions | Promise<ZooKeeperTlsOptions>);
 }
@@ -38,7 +39,7 @@ export interface ZooKeeperOptions extends StoreOptions {
  * nodes that exist stays: `docs/store-security.md` says how to change it. There is no SASL.
  *
  * As a URL of a lease: `zookeeper://user:password@zk1:2181,zk2:2181/a/path?namespace=orders`. `zookeepers:` is TLS, with
- * the options `ca`, `cert` and `key`: paths of PEM files, read again for each call. Its default port is 2281.
+ * the options `ca`, `cert` and `key`: paths of PEM files, read again for each new session. Its default port is 2281.
  *
  * @param ensemble `zk1:2181,zk2:2181`, with `/a/path` at the end to keep all nodes below that path, which must exist
  */

@@ -1,8 +1,9 @@
 //! The certificates of a session. Without the feature `tls` there are none.
 
 use napi_derive::napi;
+use zookeeper_client::Connector;
 #[cfg(feature = "tls")]
-use zookeeper_client::{Error, TlsCa, TlsCerts, TlsDynamicCerts, TlsIdentity};
+use zookeeper_client::{Error, TlsCa, TlsCerts, TlsIdentity, TlsOptions};
 
 /// Certificates and a key, in PEM.
 #[napi(object)]
@@ -15,17 +16,28 @@ pub struct Tls {
     pub key: Option<String>,
 }
 
-/// What a session uses for its next connection.
+/// A connector that uses them, and the addresses of the ensemble as it takes them with TLS.
 #[cfg(feature = "tls")]
-pub type Certificates = TlsDynamicCerts;
+pub fn secure(
+    connector: Connector,
+    ensemble: &str,
+    tls: &Tls,
+) -> napi::Result<(Connector, String)> {
+    check_hosts(ensemble)?;
+    let options = TlsOptions::new().with_certs(read(tls)?);
+    let servers: Vec<_> = ensemble.split(',').map(|server| format!("tcp+tls://{server}")).collect();
+    Ok((connector.with_tls(options), servers.join(",")))
+}
 
-/// There are none.
+/// Never without what was asked for.
 #[cfg(not(feature = "tls"))]
-pub enum Certificates {}
+pub fn secure(_: Connector, _: &str, _: &Tls) -> napi::Result<(Connector, String)> {
+    Err(napi::Error::from_reason("ZooKeeper: this build has no TLS"))
+}
 
 /// Reads them. The errors of their parser are left out, since they may quote a key.
 #[cfg(feature = "tls")]
-pub fn read(Tls { ca, cert, key }: &Tls) -> napi::Result<TlsCerts> {
+fn read(Tls { ca, cert, key }: &Tls) -> napi::Result<TlsCerts> {
     let refuse = |what: &str| napi::Error::from_reason(format!("ZooKeeper: cannot use {what}"));
     let ca = TlsCa::from_pem(ca)
         .map_err(|_: Error| refuse("ca: it has no certificate of a CA in PEM"))?;
@@ -43,7 +55,7 @@ pub fn read(Tls { ca, cert, key }: &Tls) -> napi::Result<TlsCerts> {
 
 /// Checks the names of `host:port,host:port/chroot`. With TLS, the client would panic.
 #[cfg(feature = "tls")]
-pub fn check_hosts(ensemble: &str) -> napi::Result<()> {
+fn check_hosts(ensemble: &str) -> napi::Result<()> {
     let servers = ensemble.split('/').next().unwrap_or_default();
     for host in servers.split(',').filter_map(|server| Some(server.rsplit_once(':')?.0)) {
         if rustls_pki_types::ServerName::try_from(host).is_err() {
@@ -51,19 +63,5 @@ pub fn check_hosts(ensemble: &str) -> napi::Result<()> {
             return Err(napi::Error::from_reason(reason));
         }
     }
-    Ok(())
-}
-
-/// Replaces the certificates of a session with others.
-#[cfg(feature = "tls")]
-pub fn renew(certificates: Option<&Certificates>, tls: &Tls) -> napi::Result<()> {
-    if let Some(certificates) = certificates {
-        certificates.update(read(tls)?);
-    }
-    Ok(())
-}
-
-#[cfg(not(feature = "tls"))]
-pub fn renew(_: Option<&Certificates>, _: &Tls) -> napi::Result<()> {
     Ok(())
 }

@@ -15,31 +15,38 @@ use zookeeper_client::{
     Acls, Client, Connector, CreateMode, Error, MultiWriteError, MultiWriteResult, SessionState,
 };
 
-use crate::certificates::{Certificates, Tls};
+use crate::certificates::Tls;
 use crate::reasons::Reasons;
 
 /// The longest that one server of the ensemble may be silent before another one is tried.
 const LONGEST_SILENCE: Duration = Duration::from_secs(2);
 
+/// How users log in.
+const SCHEME: &str = "digest";
+
 /// Whether this build has TLS.
 #[napi]
 pub const HAS_TLS: bool = cfg!(feature = "tls");
 
-/// A session with a ZooKeeper ensemble. Ephemeral nodes live as long as it does.
+/// A session with a ZooKeeper ensemble. Ephemeral nodes live as long as it does. It ends with its connection.
 #[napi]
 pub struct Session {
     /// None once it is closed.
     client: Mutex<Option<Client>>,
     /// Who may use the nodes that it makes.
     acls: Acls<'static>,
-    /// With TLS.
-    certificates: Option<Certificates>,
 }
 
 impl Session {
+    /// Only while it is connected: a call would wait until the client has reconnected. The client then sends the login along with
+    /// its request to connect, which may fail until the session expires: see `enter`.
     fn client(&self) -> napi::Result<Client> {
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        client.ok_or_else(|| failed(Error::ClientClosed))
+        let client = client.ok_or_else(|| failed(Error::ClientClosed))?;
+        match client.state() {
+            SessionState::SyncConnected => Ok(client),
+            _ => Err(failed(Error::ConnectionLoss)),
+        }
     }
 }
 
@@ -74,26 +81,41 @@ pub async fn connect(
     tls: Option<Tls>,
 ) -> napi::Result<Session> {
     let session_timeout = Duration::from_millis(session_timeout_ms.into());
-    let mut connector = Client::connector()
+    let connector = Client::connector()
         .with_session_timeout(session_timeout)
         // So that there is time for another one before the session expires.
-        .with_connection_timeout((session_timeout / 4).min(LONGEST_SILENCE))
-        .with_fail_eagerly();
-    let mut acls = Acls::anyone_all();
-    if let Some(login) = login {
-        connector = connector.with_auth("digest", login.as_bytes());
-        acls = Acls::creator_all();
-    }
+        .with_connection_timeout((session_timeout / 4).min(LONGEST_SILENCE));
+    let (connector, ensemble) = match &tls {
+        Some(tls) => certificates::secure(connector, &ensemble, tls)?,
+        None => (connector, ensemble),
+    };
     let reasons = Reasons::default();
-    let connecting = open(connector, &ensemble, tls.as_ref());
-    let opened = connecting.with_subscriber(reasons.clone()).await?;
-    let (client, certificates) = opened.map_err(|error| match reasons.text() {
+    let entering = enter(connector, &ensemble, login.as_deref());
+    let entered = entering.with_subscriber(reasons.clone()).await;
+    let client = entered.map_err(|error| match reasons.text() {
         reasons if reasons.is_empty() || !is_of_connecting(&error) => failed(error),
         reasons => napi::Error::from_reason(format!("ZooKeeper: {reasons}")),
     })?;
     // A follower may lag: reads of this session see all that earlier sessions wrote.
     client.sync("/").await.map_err(failed)?;
-    Ok(Session { client: Mutex::new(Some(client)), acls, certificates })
+    let acls = if login.is_some() { Acls::creator_all() } else { Acls::anyone_all() };
+    Ok(Session { client: Mutex::new(Some(client)), acls })
+}
+
+/// Opens a session, and logs in once it is there. A server with Netty may answer a login that comes with the request to connect
+/// before that request, and the client takes the first answer for that of the request.
+async fn enter(connector: Connector, ensemble: &str, login: Option<&str>) -> Result<Client, Error> {
+    let opened = connector.clone().with_fail_eagerly().connect(ensemble).await;
+    let Some(login) = login.map(str::as_bytes) else { return opened };
+    match opened {
+        // With `enforce.auth.enabled`, a server accepts nothing before a login. The client tries until the answers are in order.
+        Err(Error::AuthFailed) => connector.with_auth(SCHEME, login).connect(ensemble).await,
+        opened => {
+            let client = opened?;
+            client.auth(SCHEME, login).await?;
+            Ok(client)
+        }
+    }
 }
 
 /// Whether an error says only that there is no connection.
@@ -101,50 +123,12 @@ fn is_of_connecting(error: &Error) -> bool {
     matches!(error, Error::NoHosts | Error::Timeout | Error::ConnectionLoss)
 }
 
-/// A connected client, and what it uses for its next connection.
-type Opened = Result<(Client, Option<Certificates>), Error>;
-
-#[cfg(feature = "tls")]
-async fn open(connector: Connector, ensemble: &str, tls: Option<&Tls>) -> napi::Result<Opened> {
-    use zookeeper_client::TlsOptions;
-
-    let Some(tls) = tls else { return open_plainly(connector, ensemble).await };
-    certificates::check_hosts(ensemble)?;
-    let certificates = Certificates::new(certificates::read(tls)?);
-    let options = TlsOptions::new().with_certs(certificates.clone());
-    let client = connector.with_tls(options).secure_connect(ensemble).await;
-    Ok(client.map(|client| (client, Some(certificates))))
-}
-
-#[cfg(not(feature = "tls"))]
-async fn open(connector: Connector, ensemble: &str, tls: Option<&Tls>) -> napi::Result<Opened> {
-    match tls {
-        // Never without what was asked for.
-        Some(_) => Err(napi::Error::from_reason("ZooKeeper: this build has no TLS")),
-        None => open_plainly(connector, ensemble).await,
-    }
-}
-
-async fn open_plainly(connector: Connector, ensemble: &str) -> napi::Result<Opened> {
-    Ok(connector.connect(ensemble).await.map(|client| (client, None)))
-}
-
 #[napi]
 impl Session {
-    /// Whether the session has ended for good, so that another is needed.
+    /// Whether the session is of no more use, so that it is to be closed, and another is needed.
     #[napi]
     pub fn has_ended(&self) -> bool {
-        let state = self.client().map(|client| client.state());
-        matches!(
-            state,
-            Err(_) | Ok(SessionState::Expired | SessionState::Closed | SessionState::AuthFailed)
-        )
-    }
-
-    /// Uses these certificates for its next connection.
-    #[napi]
-    pub fn renew_certificates(&self, tls: Tls) -> napi::Result<()> {
-        certificates::renew(self.certificates.as_ref(), &tls)
+        self.client().is_err()
     }
 
     /// Ends the session, and with it its ephemeral nodes.
