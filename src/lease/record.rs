@@ -331,6 +331,11 @@ impl Bucket {
         Bucket { id, floor: NEVER, lines: BTreeMap::new(), damaged: BTreeMap::new() }
     }
 
+    /// Whether the lines of all its worker IDs fit beside the damaged ones: a text that is too long is lost to all holders.
+    pub fn has_room(&self) -> bool {
+        self.damaged.values().map(String::len).sum::<usize>() <= MOST_BYTES / 4
+    }
+
     /// This bucket with another line.
     pub fn with(&self, worker: u64, line: Line) -> Bucket {
         let mut bucket = self.clone();

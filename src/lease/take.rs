@@ -3,7 +3,7 @@
 use super::calls::{Call, Command, Found, Record, Refusal};
 use super::machine::{Here, Known, Look, Machine, Over, Search, Stage, User};
 use super::page::{Phase, Renewal, Tenure, Word};
-use super::record::{Bucket, Key, Line, Namespace, Ranges, Token};
+use super::record::{Bucket, Key, Line, Namespace, Ranges, Token, Unreadable};
 use crate::core::loss::Loss;
 use crate::core::sequencer::{NEVER, Window};
 
@@ -143,13 +143,18 @@ impl<P: Clone> Machine<P> {
     ) -> Option<Command> {
         self.search.look = match found {
             None => Look::Absent(false),
-            Some((token, Ok(Record::Bucket(bucket)))) if !self.is_damage(bucket.floor, here.at) => {
+            Some((token, Ok(Record::Bucket(bucket))))
+                if !self.is_damage(bucket.floor, here.at) && bucket.has_room() =>
+            {
                 Look::Found(token, bucket, false)
             }
             Some((_, record)) => {
                 let key = self.key(here);
                 self.search.damage = Some(match record {
                     Err(why) => Refusal::Unreadable(key, why),
+                    Ok(Record::Bucket(bucket)) if !bucket.has_room() => {
+                        Refusal::Unreadable(key, Unreadable::Long(bucket.text().len()))
+                    }
                     Ok(Record::Bucket(bucket)) => Refusal::Ahead(key, bucket.floor),
                     Ok(_) => return None,
                 });

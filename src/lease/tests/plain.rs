@@ -105,6 +105,23 @@ fn an_unreadable_record_is_named_and_concerns_its_bucket_alone() {
 }
 
 #[test]
+fn no_line_is_added_to_a_record_that_damaged_ones_fill() {
+    let mut fleet = started(Plan { hosts: 2, ..ONE }, SECOND);
+    let (worker, _) = fleet.window(0).unwrap();
+    let damaged = (worker + 1) % 32;
+    let line = format!("{damaged} held {}", "x".repeat(16_100));
+    let bucket = bucket(&mut fleet, BUCKET);
+    bucket.damaged.insert(damaged, line);
+    let bytes = bucket.text().len();
+    assert!(Bucket::of_text(&bucket.text()).is_ok());
+    fleet.plan(SECOND, Deed::Boot(1));
+    fleet.run(MINUTE);
+    let refusal = Refusal::Unreadable(BUCKET, Unreadable::Long(bytes));
+    assert!(refusals(&fleet).first() == Some(&&refusal), "{:?}", fleet.log);
+    assert!(fleet.issues(0), "whoever holds one renews it");
+}
+
+#[test]
 fn a_namespace_of_another_layout_is_refused_at_once() {
     let patience = Patience { wait: HOUR, call: 5000 };
     let mut fleet = started(Plan { hosts: 2, patience, ..ONE }, SECOND);
