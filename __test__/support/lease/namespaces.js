@@ -62,11 +62,8 @@ async function deleteNodes(url, namespace, isWanted) {
   session.close();
 }
 
-/** Whether a node of ZooKeeper is that of a key: its folder and its name are percent-encoded. */
-function isNodeOf(path, key) {
-  const [folder, name] = path.split('/').slice(-2).map(decodeURIComponent);
-  return key.includes('/') ? folder + name === key : name === key;
-}
+/** Whether a node of ZooKeeper is that of a key, in which it has no slash. */
+const isNodeOf = (path, key) => path.endsWith(`/records/${key.replace('/', '-')}`);
 
 const DELETE = {
   postgres: (url) =>
@@ -109,7 +106,7 @@ const DELETE_ONE = {
     client.disconnect();
   },
 
-  etcd: (url, namespace, key) => deleteRange(url, `snowdrift/${namespace}/${key}`),
+  etcd: (url, namespace, key) => deleteRange(url, `snowdrift/${namespace}/records/${key}`),
   zookeeper: (url, namespace, key) => deleteNodes(url, namespace, (path) => isNodeOf(path, key)),
 };
 
