@@ -7,12 +7,13 @@
 //! | `ring` | the ring |
 //! | `fuzz` | what fuzzing has found worth keeping |
 //! | `rule`, `model` | the sequencer's rule in its plainest form |
-//! | `search`, `steering`, `amount` | what several of these use |
+//! | `search` with its `fingerprint`, `steering`, `amount` | what several of these use |
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod amount;
 mod every_clock_path;
+mod fingerprint;
 mod fuzz;
 #[cfg(target_os = "linux")]
 mod host;

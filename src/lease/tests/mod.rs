@@ -3,11 +3,13 @@
 //! | file | what |
 //! |---|---|
 //! | `world` | stores, hosts, clocks, and what goes wrong in them |
-//! | `search` | the machine in every order of its steps |
+//! | `search` | the machine in every order of its steps; `fingerprint` is that of `tests` |
 //! | `fleet` | many hosts in virtual time, each process with the driver |
 //! | `fleets` | what fleets keep: figures, and hours of faults |
 //! | `plain` | what needs no search |
 
+#[path = "../../../tests/fingerprint.rs"]
+mod fingerprint;
 mod fleet;
 mod fleets;
 mod plain;

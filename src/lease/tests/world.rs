@@ -1717,7 +1717,7 @@ impl World {
     /// A number for all states that are alike.
     pub fn fingerprint(&self, config: &Config) -> u128 {
         NAMES.with_borrow_mut(|names| names.clear());
-        let mut lanes = super::search::Lanes::new();
+        let mut lanes = super::fingerprint::Lanes::default();
         self.hash_all(config, &mut lanes);
         lanes.value()
     }

@@ -24,9 +24,10 @@ const NAMESPACE: Token = Token(0x1234_5678_9abc_def0);
 /// The longest that a page is open in these tests, in ticks.
 const LONG: Tick = 600_000;
 
-fn request(memory: &Path) -> Request {
+/// A request for any slot of a host.
+fn request_in(layout: Layout, memory: &Path) -> Request {
     Request {
-        layout: Layout::NODE,
+        layout,
         datacenter_id: DATACENTER,
         worker_id: None,
         policies: Policies::default(),
@@ -35,6 +36,10 @@ fn request(memory: &Path) -> Request {
         shared: Some(memory.to_owned()),
         by: By::Lease,
     }
+}
+
+fn request(memory: &Path) -> Request {
+    request_in(Layout::NODE, memory)
 }
 
 /// A lease of a process of its own.

@@ -4,26 +4,23 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::Path;
 
 use tempfile::TempDir;
 
 use super::super::*;
+use super::{DATACENTER, request_in};
 use crate::core::layout::Layout;
 use crate::core::sequence::Rules;
 use crate::core::sequencer::NEVER;
-use crate::generator::Policies;
 use crate::lease::{
     At, Call, Driver, Holder, Input, Key, Limits, Next, Patience, Record, Reply, Report, Settings,
 };
 use crate::registry::entry::played::Process;
-use crate::registry::request::{By, Scope};
 
 /// Four worker IDs.
 pub(super) const LAYOUT: Layout = Layout::new([41, 3, 2, 2, 6], 1, 1_580_486_400_000);
 /// Ticks in which all hosts draw.
 const COARSE: Layout = Layout { tick_ms: 500, sequence_bits: 10, ..LAYOUT };
-const DATACENTER: u64 = 1;
 const LIMITS: Limits = Limits { ttl: 30_000, max_clock_skew: 1_000, max_ahead: 0 };
 const CALL_MS: i64 = 5_000;
 /// How far the hosts' clocks are ahead of the store's, by turns.
@@ -75,19 +72,6 @@ impl Store {
             Ok(Record::Namespace(namespace)) => namespace.floor,
             _ => NEVER,
         }
-    }
-}
-
-pub(super) fn request(layout: Layout, memory: &Path) -> Request {
-    Request {
-        layout,
-        datacenter_id: DATACENTER,
-        worker_id: None,
-        policies: Policies::default(),
-        max_ahead_ms: 0,
-        scope: Scope::Host,
-        shared: Some(memory.to_owned()),
-        by: By::Lease,
     }
 }
 
@@ -165,7 +149,7 @@ impl World {
     ) -> usize {
         let memory = self.directories[self.processes[process].0].path();
         let layout = self.layout;
-        let (request, settings) = (request(layout, memory), settings(layout, LIMITS, claim));
+        let (request, settings) = (request_in(layout, memory), settings(layout, LIMITS, claim));
         let patience = Patience { wait: CALM_MS, call: CALL_MS };
         self.leases.push(Some(Lease {
             process,

@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::super::*;
-use super::driven::{LAYOUT, Store, request, settings};
+use super::driven::{LAYOUT, Store, settings};
+use super::request_in;
 use crate::lease::{At, Driver, Input, Limits, Next, Patience, Reply, Report};
 use crate::registry::entry::played::Process;
 
@@ -34,7 +35,7 @@ impl Run<'_> {
 
     fn lease(&mut self, until: Instant) {
         let mut process = Process::default();
-        let request = request(LAYOUT, self.memory.path());
+        let request = request_in(LAYOUT, self.memory.path());
         let mut host = HostPages::of(request, Box::new(|_| true)).unwrap();
         let patience = Patience { wait: 60_000, call: 200 };
         let at = self.at();
