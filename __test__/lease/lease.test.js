@@ -7,7 +7,7 @@ const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const { once } = require('node:events');
 const fs = require('node:fs');
 const { join } = require('node:path');
-const { afterEach, beforeEach, test } = require('node:test');
+const { test } = require('node:test');
 
 const { gate, isStorms } = require('../support/amount.js');
 const {
@@ -22,7 +22,7 @@ const {
   until: untilReal,
 } = require('../support/support.js');
 const { faulty } = require('../support/lease/faulty.js');
-const { LeaseTime } = require('../support/lease/lease-time.js');
+const { leasesInTime } = require('../support/lease/lease-time.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { missing: noMachine, underShiftedClock } = require('../support/machine.js');
 const { memory } = require('../../js/stores/memory.js');
@@ -31,28 +31,10 @@ const TTL = 1000;
 /** Layouts with one slot, and with two. */
 const one = { ...layouts.node, workerBits: 0 };
 const two = { ...layouts.node, workerBits: 1 };
-const open = [];
-/** Of one test. */
-let time;
-
-beforeEach(() => {
-  time = new LeaseTime();
-});
-
-afterEach(async () => {
-  await time.run(Promise.all(open.splice(0).map((flake) => flake.close())));
-  time.end();
-});
+const { lease: leased, open, time } = leasesInTime({ datacenterId: 1, ttl: TTL, scope: 'process' });
 
 const until = (condition) => time.until(condition);
 const soon = (draw) => soonBy(draw, time.until);
-
-async function leased(store, options) {
-  const all = { datacenterId: 1, ttl: TTL, scope: 'process', ...options };
-  const flake = await time.run(SnowFlake.lease(store, all));
-  open.push(flake);
-  return flake;
-}
 
 test('each lease is a slot of its own, until there are none', async () => {
   const store = memory();
@@ -83,7 +65,7 @@ test('an unreachable etcd is named, with the cause', async () => {
 });
 
 test('a lease is renewed at a third of its ttl, and its ceiling rises', async () => {
-  time = new LeaseTime(100);
+  time.begin(100);
   const store = faulty();
   const renewals = [];
   store.fault = ({ does }) => {
@@ -132,7 +114,7 @@ function drawsBelow(ceiling, flake) {
 /** A lease whose store has gone away, and that draws on. */
 async function failing() {
   for (let rounds = 0; rounds < 20; rounds++) {
-    time = new LeaseTime(TTL - LEFT);
+    time.begin(TTL - LEFT);
     const store = faulty();
     const flake = await leased(store);
     store.fault = () => {
@@ -166,7 +148,7 @@ test('store away: IDs continue to the ceiling, stop, and continue by themselves'
 });
 
 test('a lease that expires while the event loop is busy says so, and continues by itself', async () => {
-  time = new LeaseTime(TTL - LEFT);
+  time.begin(TTL - LEFT);
   const flake = await leased(faulty());
   const { ceiling } = flake.lease;
   while (Date.now() <= ceiling);
@@ -218,7 +200,7 @@ test('a call without a reply is given up in time, and tried again', async () => 
 });
 
 test('a ceiling is not raised before the store has confirmed it', async () => {
-  time = new LeaseTime(TTL - LEFT);
+  time.begin(TTL - LEFT);
   const store = faulty();
   const flake = await leased(store, { callTimeout: 60_000 });
   let confirm;
@@ -260,7 +242,7 @@ test('a slot that was taken over: another worker ID, one warning, no ID twice', 
 });
 
 test('a slot that was taken over, and no other is free: IDs stop until one is free', async () => {
-  time = new LeaseTime(TTL - LEFT);
+  time.begin(TTL - LEFT);
   let clock = 0;
   const store = faulty({ now: () => time.now() + clock });
   // What other holders record is bounded by ttl + maxClockSkew.
@@ -310,7 +292,7 @@ test('a slot that was taken over, and no other can be opened: workerId stays', a
 });
 
 test('a lost namespace: one warning, and all of its holders continue above what was issued', async () => {
-  time = new LeaseTime(TTL - LEFT);
+  time.begin(TTL - LEFT);
   const store = faulty();
   const options = { datacenterId: 3, layout: two, maxClockSkew: 50 };
   const flakes = [await leased(store, options), await leased(store, options)];
@@ -448,7 +430,7 @@ test('another layout or epoch in the namespace is refused', async () => {
 
 test('the first lease of a namespace in a store that may forget waits for the horizon', async () => {
   // So that the machine's clock has passed it, too.
-  time = new LeaseTime(1500);
+  time.begin(1500);
   const warnings = [];
   const note = (warning) => warnings.push(warning);
   process.on('warning', note);

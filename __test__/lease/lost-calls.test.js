@@ -2,32 +2,16 @@
 // Calls that are lost or late: no ID waits for them, and no living host loses its slot. Time passes when a test says so.
 
 const assert = require('node:assert/strict');
-const { afterEach, beforeEach, test } = require('node:test');
+const { test } = require('node:test');
 
 const { amount } = require('../support/amount.js');
 const { faulty } = require('../support/lease/faulty.js');
-const { LeaseTime } = require('../support/lease/lease-time.js');
+const { leasesInTime } = require('../support/lease/lease-time.js');
 const { createDirectory } = require('../support/own-directory.js');
-const { SnowFlake, seeded } = require('../support/support.js');
+const { seeded } = require('../support/support.js');
 
 process.env.SNOWDRIFT_SHARED = createDirectory();
-const open = [];
-let time;
-
-beforeEach(() => {
-  time = new LeaseTime();
-});
-
-afterEach(async () => {
-  await time.run(Promise.all(open.splice(0).map((flake) => flake.close())));
-  time.end();
-});
-
-async function lease(store, options) {
-  const all = { datacenterId: 1, scope: 'process', ...options };
-  open.push(await time.run(SnowFlake.lease(store, all)));
-  return open.at(-1);
-}
+const { lease, open, time } = leasesInTime({ datacenterId: 1, scope: 'process' });
 
 /** Has time pass. Returns how many ms some lease had no IDs. */
 async function without(ms, flakes) {

@@ -2,35 +2,17 @@
 // Stores of an application's own that keep less than they promise: what adversaries found.
 
 const assert = require('node:assert/strict');
-const { afterEach, beforeEach, test } = require('node:test');
+const { test } = require('node:test');
 
 const { createDirectory } = require('../support/own-directory.js');
-const { SnowFlake, layouts, rejects } = require('../support/support.js');
+const { layouts, rejects } = require('../support/support.js');
 const { faulty } = require('../support/lease/faulty.js');
-const { LeaseTime } = require('../support/lease/lease-time.js');
+const { leasesInTime } = require('../support/lease/lease-time.js');
 const { memory } = require('../../js/stores/memory.js');
 
 process.env.SNOWDRIFT_SHARED = createDirectory();
 const layout = { ...layouts.node, workerBits: 2, datacenterBits: 6 };
-const open = [];
-/** Of one test. */
-let time;
-
-beforeEach(() => {
-  time = new LeaseTime();
-});
-
-afterEach(async () => {
-  await time.run(Promise.all(open.splice(0).map((flake) => flake.close())));
-  time.end();
-});
-
-async function lease(store, options) {
-  const all = { layout, datacenterId: 1, ttl: 60_000, ...options };
-  const flake = await time.run(SnowFlake.lease(store, all));
-  open.push(flake);
-  return flake;
-}
+const { lease, time } = leasesInTime({ layout, datacenterId: 1, ttl: 60_000 });
 
 /** What is stored of slots. */
 const slotsIn = (stored) => faulty({ stored }).slots;

@@ -3,9 +3,11 @@
 // IDs end at a ceiling when that has passed it.
 
 const assert = require('node:assert/strict');
+const { afterEach, beforeEach } = require('node:test');
 const { setImmediate: turn, setTimeout: sleep } = require('node:timers/promises');
 
 const { hostMonotonic, injectTime } = require('../../../js/runtime/time.js');
+const { SnowFlake } = require('../support.js');
 
 /** How much time until() lets pass, and how long it waits for something other than time, ms. */
 const MOST_MS = 600_000;
@@ -21,14 +23,21 @@ class LeaseTime {
   /** The condition of who has time pass. */
   #passing;
 
+  constructor(behind) {
+    this.begin(behind);
+  }
+
   /**
-   * From now on time passes by this.
+   * From now on time passes by this. Its earlier timers are gone.
    * @param behind how much its clock is behind the machine's now, ms
    */
-  constructor(behind = 0) {
+  begin(behind = 0) {
     this.#start = Date.now() - behind;
     const before = hostMonotonic();
     const timers = this.#timers;
+    timers.clear();
+    this.passed = 0;
+    this.#passing = undefined;
     injectTime({
       unixNow: this.now,
       monotonic: () => before + this.passed,
@@ -108,4 +117,26 @@ class LeaseTime {
   }
 }
 
-module.exports = { LeaseTime };
+/**
+ * Leases of a file of tests: each test begins with a time of its own, and its leases are closed after it.
+ * @param defaults options of its leases
+ */
+function leasesInTime(defaults) {
+  const open = [];
+  const time = new LeaseTime();
+  time.end();
+  beforeEach(() => time.begin());
+  afterEach(async () => {
+    await time.run(Promise.all(open.splice(0).map((flake) => flake.close())));
+    time.end();
+  });
+
+  async function lease(store, options) {
+    const flake = await time.run(SnowFlake.lease(store, { ...defaults, ...options }));
+    open.push(flake);
+    return flake;
+  }
+  return { lease, open, time };
+}
+
+module.exports = { LeaseTime, leasesInTime };
