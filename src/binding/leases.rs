@@ -3,6 +3,7 @@
 
 use napi_derive::napi;
 
+use super::records::limits_of;
 use super::values::{Value, end_of, list, or_null, report};
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::{Layout, Tick};
@@ -62,11 +63,6 @@ pub struct LeaseDriver {
     /// The call under way.
     call: Option<Call>,
     store: String,
-    layout: Layout,
-    datacenter: u64,
-    claim: Option<u64>,
-    ttl: i64,
-    most_skew: i64,
 }
 
 #[napi]
@@ -121,11 +117,7 @@ impl LeaseDriver {
         (mono, wall): (f64, f64),
     ) -> Result<Self, Failure> {
         let LeaseSettings { store, ttl, max_clock_skew, max_ahead, .. } = settings;
-        let limits = Limits {
-            ttl: ttl as i64,
-            max_clock_skew: max_clock_skew as i64,
-            max_ahead: max_ahead as i64,
-        };
+        let limits = limits_of(ttl, max_clock_skew, max_ahead);
         let address = settings.address.unwrap_or_default();
         let (layout, datacenter) = (request.layout, request.datacenter_id);
         let claim = settings.claim.map(|worker| worker as u64);
@@ -150,12 +142,11 @@ impl LeaseDriver {
             slot: None,
             call: None,
             store,
-            layout,
-            datacenter,
-            claim,
-            ttl: limits.ttl,
-            most_skew: limits.max_clock_skew,
         })
+    }
+
+    fn settings(&self) -> &Settings {
+        self.driver.machine().settings()
     }
 
     /// The present slot.
@@ -214,7 +205,7 @@ impl LeaseDriver {
             Report::Refused(refusal) => report!(kind: "refused", fault: self.refusal(refusal)),
             Report::Unsettled => {
                 let store = self.store.as_str();
-                report!(kind: "unsettled", fault: fault!("store-unsettled", store, ttl: self.ttl))
+                report!(kind: "unsettled", fault: fault!("store-unsettled", store, ttl: self.settings().limits.ttl))
             }
             Report::Unlocked => report!(kind: "unlocked"),
         }
@@ -234,7 +225,8 @@ impl LeaseDriver {
                 None => self.no_slot(&holders),
             },
             Refusal::Layout(layout) => {
-                let layouts: Vec<Fault> = [&layout, &self.layout].map(Layout::described).into();
+                let layouts: Vec<Fault> =
+                    [&layout, &self.settings().layout].map(Layout::described).into();
                 fault!("store-layout", store, layouts)
             }
             Refusal::Unreadable(key, Unreadable::Line(line)) => {
@@ -244,16 +236,19 @@ impl LeaseDriver {
             Refusal::Unreadable(key, Unreadable::Long(bytes)) => {
                 records(format!("the key {key}, with {bytes} bytes"))
             }
-            Refusal::Clock(skew) => fault!("clock-skew", store, skew, most: self.most_skew),
+            Refusal::Clock(skew) => {
+                fault!("clock-skew", store, skew, most: self.settings().limits.max_clock_skew)
+            }
             Refusal::Ahead(Key::Namespace, floor) => {
-                fault!("store-ahead", store, from: end_of(&self.layout, floor))
+                fault!("store-ahead", store, from: end_of(&self.settings().layout, floor))
             }
             Refusal::Ahead(key, _) => records(format!("the floor of the key {key}")),
         }
     }
 
     fn no_slot(&self, found: &[(u64, Option<Holder>)]) -> Fault {
-        let (store, datacenter) = (self.store.as_str(), self.datacenter);
+        let Settings { datacenter, claim, .. } = *self.settings();
+        let store = self.store.as_str();
         let damaged = found.iter().filter(|(_, holder)| holder.is_none());
         let unusable: Vec<Fault> =
             damaged.map(|(worker, _)| fault!("slot-record-damaged", worker: *worker)).collect();
@@ -262,7 +257,7 @@ impl LeaseDriver {
             Some(fault!("holder", worker: *worker, pid: *pid, host: &**host, started: *started))
         };
         let holders: Vec<Fault> = found.iter().filter_map(named).collect();
-        match self.claim {
+        match claim {
             Some(worker) => fault!("claim-held", store, datacenter, worker, holders, unusable),
             None => fault!("no-slot", store, datacenter, holders, unusable),
         }
@@ -276,12 +271,12 @@ impl LeaseDriver {
         Some(report!(
             scope: if is_shared { "host" } else { "process" },
             slot: report!(
-                datacenterId: self.datacenter,
+                datacenterId: self.settings().datacenter,
                 workerId: page.header().node.worker_id(),
             ),
             owner: Token(leasing.owner).to_string(),
             floor: self.end_of(floor),
-            ceiling: end_of(&self.layout, ceiling.max(floor)),
+            ceiling: end_of(&self.settings().layout, ceiling.max(floor)),
             expires: or_null(leasing.expires_ms),
             renewals: leasing.renewals,
             // The process that renewed the lease last, and the start of its renewals.
@@ -292,7 +287,7 @@ impl LeaseDriver {
 
     /// The last ms of a tick; null for the floor of a new namespace.
     fn end_of(&self, tick: Tick) -> Value {
-        or_null((tick > CONFIRMED).then(|| end_of(&self.layout, tick)))
+        or_null((tick > CONFIRMED).then(|| end_of(&self.settings().layout, tick)))
     }
 }
 

@@ -160,7 +160,8 @@ pub fn recovered_bucket_text(text: String, namespace: String, now: f64) -> Optio
     Some(bucket.text())
 }
 
-fn limits_of(ttl: f64, max_clock_skew: f64, max_ahead: f64) -> Limits {
+/// Limits from JavaScript, ms.
+pub(super) fn limits_of(ttl: f64, max_clock_skew: f64, max_ahead: f64) -> Limits {
     Limits { ttl: ttl as i64, max_clock_skew: max_clock_skew as i64, max_ahead: max_ahead as i64 }
 }
 

@@ -153,6 +153,11 @@ impl<P: Clone> Machine<P> {
         }
     }
 
+    /// What the lease is for.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Wants this worker ID alone, from the next search on. A store has assigned it, with a namespace of its own.
     pub fn claim(&mut self, worker: u64) {
         self.settings.claim = Some(worker);
