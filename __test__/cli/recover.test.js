@@ -240,7 +240,7 @@ describe('living holders', { concurrency: 8 }, () => {
     });
   }
 
-  test('holders whose namespace alone was deleted are told, whatever the new record counts', async () => {
+  test('holders whose namespace alone was deleted are told, also of buckets that the new record does not count', async () => {
     const stored = new Map();
     await created(stored);
     const flake = await leased(stored);
@@ -340,7 +340,7 @@ describe('records', () => {
     await flake.close();
   });
 
-  test('a bucket gets the ID of the latest recover, whoever writes it', async () => {
+  test('a bucket gets the ID of the latest recover, also from an earlier one', async () => {
     const stored = new Map();
     await created(stored);
     await leased(stored);

@@ -59,7 +59,7 @@ class StoreLease {
   /** Whether the call under way, or that is about to be made, counts as failed. */
   #isAbandoned = false;
   #timer;
-  /** Whether the driver is told of something, or a call is under way. */
+  /** From an input of the driver until there is no call under way. */
   #isRunning = false;
   /** What the driver wants: a call stays until its reply. */
   #next;
@@ -278,7 +278,7 @@ class StoreLease {
     if (!this.#isAwaited) this.#timer.unref();
   }
 
-  /** Has the driver take a step, notes what is next, and tells the application. Who is told may close the lease meanwhile. */
+  /** Has the driver take a step, notes what is next, and publishes the reports. A subscriber may close the lease meanwhile. */
   #step(input) {
     const { reports, next } = this.#driver.step(input, hostMonotonic(), unixNow());
     if (this.#next?.kind !== 'call') this.#next = ownOf(next);

@@ -152,7 +152,7 @@ const CHECKS = {
       assert.deepEqual([isWritten, found], [false, first], what);
     }
     assert.deepEqual(await one.get('0/0'), first);
-    // Whoever has the token may write, also without having read the record.
+    // The token is the only condition: a writer need not have read the record.
     const second = await third.put('0/0', 'same', first.token);
     const late = await one.write('0/0', record('same'), first.token);
     assert.deepEqual([late.isWritten, late.found], [false, second], 'a token counts once');

@@ -38,8 +38,8 @@ impl<P: Clone> Machine<P> {
             return self.call(Call::Now, here);
         }
         let announced = self.user.as_ref().and_then(|user| user.announced);
-        // The ceiling is fixed before the token is drawn: a clone draws another one, and asks for no more. Whoever announced a pending
-        // one may have promised a lower ceiling than this process wants.
+        // The ceiling is fixed before the token is drawn: a clone draws another one, and asks for no more. The process that announced
+        // a pending one may have promised a lower ceiling than this process wants.
         let ceiling = line.ceiling.max(match announced {
             _ if word.pending == Token(0) => wanted.min(cap),
             Some((own, ceiling)) if own == word.pending => ceiling,
@@ -134,7 +134,7 @@ impl<P: Clone> Machine<P> {
             }
             (Judgement::Lost(loss), _, Stage::Using(None)) => {
                 here.host.end(page, loss);
-                // Whoever ended it first has said why.
+                // The process that ended it first has said why.
                 Some(self.lose(loss, here))
             }
             (Judgement::Lost(loss), _, Stage::Using(Some(_))) => self.contradict(loss, here),

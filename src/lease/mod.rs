@@ -23,7 +23,7 @@
 //! 3. A page knows its own lines by owner and word ([`judge`]). It ends where it finds another one.
 //! 4. A record that is absent is no condition: it may become absent again. So the write that creates a bucket allows nothing,
 //!    and the namespace counts the bucket before anybody takes a line of it.
-//! 5. Lost data break the chain. Whoever notes it raises the namespace's floor to the *horizon*, above all that anybody can have had
+//! 5. Lost data break the chain. A process that notes it raises the namespace's floor to the *horizon*, above all that anybody can have had
 //!    confirmed, before it takes another line. Each page reads that floor after its take.
 //!
 //! Expiry only decides who may take a line: no rule above depends on a clock, but for the horizon and what is lost.

@@ -170,7 +170,7 @@ mod tests {
             let free = |line: Line| Line { is_held: false, ..line };
             let lines = BTreeMap::from([(0, free(line(9))), (1, free(impossible.clone()))]);
             assert_eq!(after, Bucket { id: ID, floor: 51_000, lines, damaged: BTreeMap::new() });
-            // Whoever writes it next has no reason to write it again.
+            // A second recover has nothing to write.
             assert_eq!(after.recovered(&namespace, 2000), None);
         }
         // A holder has taken a line of it already, and kept what nobody can read.
