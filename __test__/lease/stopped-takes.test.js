@@ -55,8 +55,12 @@ for (const [when, hook] of [
       const ids = await second.draw(50);
       go();
       first.signal('SIGCONT');
-      const { owner } = await late;
-      assert.equal(owner, (await second.report()).owner);
+      await late;
+      // Who shares the slot takes it over where a busy machine keeps the other from renewing it.
+      await until(async () => {
+        const [one, other] = await Promise.all([first, second].map((sharer) => sharer.report()));
+        return one.owner === other.owner;
+      });
       ids.push(...(await Promise.all([first, second].map((sharer) => sharer.draw(50)))).flat());
       assert.equal(countDuplicates(ids), 0);
     },
@@ -74,13 +78,15 @@ test(
     first.lease({ ...CLAIM, ttl: 600_000, callTimeout: 60_000 }).catch(() => {});
     await until(() => store.slots.length > 0);
     first.signal('SIGSTOP');
-    await assert.rejects(
-      second.lease({ ...CLAIM, ttl: 600_000, callTimeout: 50, waitForSlot: 0 }),
-      {
-        code: 'ERR_SNOWFLAKE_IN_USE',
-        message: new RegExp(`workerId 3 .* is held: process ${first.pid} on `),
-      },
-    );
+    const claim = { ...CLAIM, ttl: 600_000, callTimeout: 50, waitForSlot: 0 };
+    let refusal;
+    await until(async () => {
+      refusal = await second.lease(claim).then(assert.fail, (thrown) => thrown);
+      // A busy machine may hold up the reply for longer than a call may take.
+      return !/did not answer/.test(refusal.message);
+    });
+    assert.equal(refusal.code, 'ERR_SNOWFLAKE_IN_USE');
+    assert.match(refusal.message, new RegExp(`workerId 3 .* is held: process ${first.pid} on `));
     first.signal('SIGCONT');
   },
 );

@@ -84,9 +84,9 @@ class Sharer {
     return this.#do('close');
   }
 
-  /** IDs that it draws for some ms, as BigInts; refusals are passed over. */
-  draw(ms) {
-    return this.#do('draw', ms);
+  /** IDs that it draws for some ms, and until it has so many, as BigInts; refusals are passed over. */
+  draw(ms, least) {
+    return this.#do('draw', ms, least);
   }
 
   get pid() {
@@ -134,7 +134,7 @@ function run() {
     async close() {
       await flake.close();
     },
-    async draw(ms) {
+    async draw(ms, least = 0) {
       const ids = [];
       const end = Date.now() + ms;
       // Once at least, on a machine that is late.
@@ -143,7 +143,7 @@ function run() {
           for (let n = 0; n < 10; n++) ids.push(flake.nextId());
         } catch {}
         await new Promise((resolve) => setTimeout(resolve, 1));
-      } while (Date.now() < end);
+      } while (Date.now() < end || ids.length < least);
       return ids;
     },
   };
