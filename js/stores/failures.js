@@ -16,6 +16,9 @@ const DENIED = {
   say: (server) => `${server} denied access: grant this user the rights`,
 };
 
+/** What to do where nobody answers. */
+const SILENT = 'check that it runs, that this is its port, and that no firewall drops packets';
+
 /** The first match decides. Codes and messages are those of Node, clients and servers. */
 const PHASES = [
   {
@@ -103,6 +106,11 @@ const PHASES = [
       /connection (terminated|is closed|lost|closed)|socket closed|other side closed|connection to server has lost|ConnectionReset/i,
     say: (server) =>
       `${server} closed the connection: check that it runs, that this is its port, and that the URL uses TLS if the port does`,
+  },
+  {
+    // ZooKeeper's client waits for 2 s.
+    messages: /no response from connection/,
+    say: (server) => `${server} did not answer: ${SILENT}`,
   },
 ];
 
@@ -200,9 +208,7 @@ function phaseOf(root) {
 function explain(server, call, root, { phase, failure, isBoundByTtl }) {
   if (root instanceof CallTimeout) {
     const slow = isBoundByTtl ? '. If its calls are slow, set a longer ttl' : '';
-    return [
-      `${server} did not answer within ${root.ms} ms: check that it runs, that this is its port, and that no firewall drops packets${slow}`,
-    ];
+    return [`${server} did not answer within ${root.ms} ms: ${SILENT}${slow}`];
   }
   const text = describe(root);
   if (phase === undefined) return [`${server} failed to ${ACTIONS[call] ?? call}: ${text}`];
