@@ -11,6 +11,7 @@ const { postgres } = require('../../js/stores/postgres.js');
 const { redis } = require('../../js/stores/redis.js');
 const { workerNode } = require('../../js/stores/worker-node.js');
 const { gate } = require('../support/amount.js');
+const { createNamespace } = require('../support/lease/namespaces.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { SnowFlake, layouts, rejects } = require('../support/support.js');
 
@@ -200,18 +201,13 @@ for (const [engine, { store, end, settings }] of Object.entries(ENGINES)) {
           });
         }
         const namespace = `lease-${Object.keys(settings).indexOf(name)}`;
-        const flake = await SnowFlake.lease(store(client, { namespace }), {
-          ...{
-            datacenterId: 1,
-            scope: 'process',
-            callTimeout: 60_000,
-            ttl: 1000,
-            maxClockSkew: 500,
-          },
-        });
+        const register = store(client, { namespace });
+        // On Redis its first holder would wait for ttl.
+        await createNamespace(register);
+        const options = { datacenterId: 1, scope: 'process', callTimeout: 60_000, ttl: 60_000 };
+        const flake = await SnowFlake.lease(register, options);
         assert.equal(typeof flake.nextId(), 'bigint');
-        const { namespaces } = store(client, { namespace });
-        const all = await namespaces({ signal: new AbortController().signal });
+        const all = await register.namespaces({ signal: new AbortController().signal });
         assert.ok(all.includes(namespace), `${all}`);
         await flake.close();
         if (engine === 'redis') return;
