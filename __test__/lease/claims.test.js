@@ -13,6 +13,7 @@ const {
   layouts,
   rejects,
   runScript,
+  soon,
 } = require('../support/support.js');
 const { withHosts, within } = require('../support/lease/on-host.js');
 const { Server, missing } = require('../support/lease/servers.js');
@@ -88,7 +89,7 @@ test('a second host is refused with the first one’s host, process and time', a
     [[3, process.pid, true]],
   );
   assert.equal(typeof holders[0].host, 'string');
-  first.nextId();
+  await soon(first.nextId);
   const other = await leaseOn(1, memory({ stored }), { workerId: 9, waitForSlot: 0 });
   assert.equal(other.workerId, 9);
 });
@@ -103,7 +104,7 @@ test('a claim that another namespace has on this host is refused with that', asy
 test('a claim waits until the holder has closed', async () => {
   const stored = new Map();
   const first = await leaseOn(0, memory({ stored }), { workerId: 3 });
-  const last = first.nextId();
+  const last = await soon(first.nextId);
   let isOpen = false;
   const opening = leaseOn(1, memory({ stored }), { workerId: 3, waitForSlot: 600_000 });
   const opened = opening.then((flake) => {
@@ -118,7 +119,7 @@ test('a claim waits until the holder has closed', async () => {
   await first.close();
   const second = await opened;
   assert.equal(second.workerId, 3);
-  assert.ok(second.nextId() > last);
+  assert.ok((await soon(second.nextId)) > last);
 });
 
 test('wrong claims are refused at once', async () => {
@@ -153,7 +154,7 @@ test('a damaged line of a slot is named, and left as it is', async () => {
     assert.deepEqual(holders, []);
     // It concerns that worker ID alone, and stays through the writes of others.
     const other = await leaseOn(0, memory({ stored }), { workerId: 4, waitForSlot: 0 });
-    other.nextId();
+    await soon(other.nextId);
     await other.close();
     assert.ok(stored.get(key).split('\n').includes(damaged));
   }
