@@ -15,6 +15,7 @@ const {
   runScript,
   soon,
 } = require('../support/support.js');
+const { LeaseTime } = require('../support/lease/lease-time.js');
 const { withHosts, within } = require('../support/lease/on-host.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { memory } = require('../../js/stores/memory.js');
@@ -54,7 +55,9 @@ test('a claim is that worker ID, for all processes of the host', async () => {
   assert.equal(countDuplicates(ids), 0);
 });
 
-test('a claim waits for a store that cannot be reached, and not where the login is refused', async () => {
+test('a claim waits for a store that cannot be reached, and not where the login is refused', async (t) => {
+  const time = new LeaseTime();
+  t.after(() => time.end());
   const failing = (code) => {
     const calls = [];
     const fail = async () => {
@@ -65,23 +68,25 @@ test('a claim waits for a store that cannot be reached, and not where the login 
   };
   const refused = failing('28P01');
   const claim = { workerId: 3, waitForSlot: 60_000 };
-  const { message } = await rejects(leaseOn(0, refused.store, claim), 'ERR_SNOWFLAKE_STORE');
+  const refusal = leaseOn(0, refused.store, claim);
+  const { message } = await time.run(rejects(refusal, 'ERR_SNOWFLAKE_STORE'));
   assert.match(message, /^failing \(28P01\): refused the login: check user and password/);
   assert.equal(refused.calls.length, 1);
   const away = failing('ECONNREFUSED');
   const opening = leaseOn(0, away.store, { ...claim, waitForSlot: 300 });
-  await rejects(opening, 'ERR_SNOWFLAKE_STORE');
+  await time.run(rejects(opening, 'ERR_SNOWFLAKE_STORE'));
   assert.ok(away.calls.length > 1);
 });
 
-test('a second host is refused with the first one’s host, process and time', async () => {
+test('a second host is refused with the first one’s host, process and time', async (t) => {
+  const time = new LeaseTime();
+  t.after(() => time.end());
   const stored = new Map();
-  const first = await leaseOn(0, memory({ stored }), { workerId: 3 });
-  const before = performance.now();
+  const first = await time.run(leaseOn(0, memory({ stored }), { workerId: 3 }));
   const refusal = leaseOn(1, memory({ stored }), { workerId: 3 });
-  const { message, holders } = await rejects(refusal, 'ERR_SNOWFLAKE_IN_USE');
+  const { message, holders } = await time.run(rejects(refusal, 'ERR_SNOWFLAKE_IN_USE'));
   // By default it waits as long as a dead holder's slot stays held.
-  assert.ok(performance.now() - before >= TTL + CALL.callTimeout);
+  assert.ok(time.passed >= TTL + CALL.callTimeout, `${time.passed} ms`);
   assert.match(message, /^workerId 3 of datacenterId 1 in memory:default is held: process \d+ on/);
   assert.match(message, /claim another workerId$/);
   assert.deepEqual(
@@ -89,8 +94,9 @@ test('a second host is refused with the first one’s host, process and time', a
     [[3, process.pid, true]],
   );
   assert.equal(typeof holders[0].host, 'string');
-  await soon(first.nextId);
-  const other = await leaseOn(1, memory({ stored }), { workerId: 9, waitForSlot: 0 });
+  await soon(first.nextId, time.until);
+  const opening = leaseOn(1, memory({ stored }), { workerId: 9, waitForSlot: 0 });
+  const other = await time.run(opening);
   assert.equal(other.workerId, 9);
 });
 
