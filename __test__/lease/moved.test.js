@@ -220,6 +220,7 @@ for (const [engine, { make, strange, none, created }] of Object.entries(ELSEWHER
     }, async () => {
       await withHosts(1, async (host) => {
         const namespace = newNamespace();
+        await createNamespace(`${server.url}?namespace=${namespace}`);
         const processes = [host.start(), host.start(), host.start()];
         // Others take a slot over that nobody renews for half of it: no busy machine is late for that.
         const options = { ...OPTIONS, ttl: 4500 };
@@ -234,7 +235,6 @@ for (const [engine, { make, strange, none, created }] of Object.entries(ELSEWHER
           seen = await leases();
           return seen.every((lease) => lease.owner !== owner || lease.renewals >= renewals + 2);
         });
-        assert.equal(seen[0].renewer.pid, renewer.pid);
         assert.deepEqual(
           seen.map((lease) => [lease.owner, lease.lost]),
           seen.map(() => [owner, undefined]),
