@@ -223,7 +223,7 @@ for (const [engine, { make, strange, none, created }] of Object.entries(ELSEWHER
         await createNamespace(`${server.url}?namespace=${namespace}`);
         const processes = [host.start(), host.start(), host.start()];
         // Others take a slot over that nobody renews for half of it: no busy machine is late for that.
-        const options = { ...OPTIONS, ttl: 4500 };
+        const options = { ...OPTIONS, ttl: 9000 };
         for (const process of processes) {
           await process.run(leaseByClient, engine, server.url, namespace, options);
         }
@@ -233,7 +233,7 @@ for (const [engine, { make, strange, none, created }] of Object.entries(ELSEWHER
         let seen;
         await until(async () => {
           seen = await leases();
-          return seen.every((lease) => lease.owner !== owner || lease.renewals >= renewals + 2);
+          return seen.every((lease) => lease.owner !== owner || lease.renewals > renewals);
         });
         assert.deepEqual(
           seen.map((lease) => [lease.owner, lease.lost]),
