@@ -25,12 +25,12 @@ use super::Access;
 use super::evidence::{is_usable, up_to_date};
 use super::file::FileStore;
 use super::record::{Holder, Record};
-use super::slot::{OPENING, RENEWING, SlotFile, within};
+use super::slot::{OPENING, RENEWING, SlotFile};
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::core::sequence::{NotBegun, WindowNumber};
 use crate::core::sequencer::{HighMarks, NEVER, Window};
-use crate::files::lock::{LockMode, USERS};
+use crate::files::lock::{LockMode, USERS, within};
 use crate::generator::Generator;
 use crate::pages::{Authority, Page, Terms};
 

@@ -1,21 +1,17 @@
 //! The embedded store: a directory with a file for each slot.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-use tempfile::NamedTempFile;
 
 use super::record::Record;
-use super::slot::{Flush, SlotFile, file_of, foreign_owner};
+use super::slot::{SlotFile, file_of};
 use crate::core::fault::Failure;
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::NEVER;
-use crate::files::path::{FileResult, canonical, paths_in};
-use crate::files::{access, system, whole};
+use crate::files::named::{Flush, NamedDirectory, to_disk};
+use crate::files::path::{FileResult, paths_in};
 
 /// A slot that a store has a record of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +26,7 @@ pub struct Recorded {
 /// Slots in a directory.
 #[derive(Clone)]
 pub struct FileStore {
-    directory: PathBuf,
-    /// Whether it is created with its first slot.
-    is_absent: bool,
+    directory: NamedDirectory,
     flush: Flush,
 }
 
@@ -44,66 +38,28 @@ impl FileStore {
 
     /// The same, with a flush that tests control.
     pub fn with(directory: &Path, flush: Flush) -> Result<FileStore, Failure> {
-        let store = match fs::symlink_metadata(directory) {
-            Err(cause) if cause.kind() == ErrorKind::NotFound => FileStore::absent(directory)?,
-            _ => FileStore::existing(directory)?,
-        };
-        Ok(FileStore { flush, ..store })
-    }
-
-    fn absent(named: &Path) -> Result<FileStore, Failure> {
-        let named = named.components().as_path();
-        let parent = named.parent().filter(|parent| *parent != Path::new(""));
-        let parent = canonical(parent.unwrap_or(Path::new("."))).map_err(Failure::io(
-            "slot-io",
-            "create the directory",
-            named,
-        ))?;
-        let directory = parent.join(named.file_name().unwrap_or_default());
-        Ok(FileStore { directory, is_absent: true, flush: to_disk() })
-    }
-
-    /// Creates the directory, unless it was there. Another user may have been first.
-    fn create_directory(&self) -> Result<(), Failure> {
-        if !self.is_absent {
-            return Ok(());
-        }
-        match system::create_directory(&self.directory) {
-            Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
-                Err(Failure::io("slot-io", "create the directory", &self.directory)(cause))
-            }
-            _ => FileStore::existing(&self.directory).map(drop),
-        }
+        Ok(FileStore { directory: NamedDirectory::open(directory)?, flush })
     }
 
     /// The store in an existing directory.
-    pub fn existing(named: &Path) -> Result<FileStore, Failure> {
-        let failed = |doing| Failure::io("slot-io", doing, named);
-        // One path for one directory.
-        let directory = canonical(named).map_err(failed("find the directory"))?;
-        let failed = |doing| Failure::io("slot-io", doing, &directory);
-        let foreign = access::foreign_directory(named, &directory).map_err(failed("inspect"))?;
-        if let Some((place, owner)) = foreign {
-            return Err(foreign_owner(place, owner));
-        }
-        fs::read_dir(&directory).map_err(failed("read the directory"))?;
-        Ok(FileStore { directory, is_absent: false, flush: to_disk() })
+    pub fn existing(directory: &Path) -> Result<FileStore, Failure> {
+        Ok(FileStore { directory: NamedDirectory::existing(directory)?, flush: to_disk() })
     }
 
     /// The path, without symbolic links.
     pub fn directory(&self) -> &Path {
-        &self.directory
+        self.directory.path()
     }
 
     /// Its name for people, a URL.
     pub fn name(&self) -> String {
         // Spaces and percent signs are not escaped: the name is for people.
-        format!("file://{}", self.directory.display())
+        format!("file://{}", self.directory().display())
     }
 
     /// A slot's file.
     pub fn path_of(&self, slot: &Node) -> PathBuf {
-        self.directory.join(file_name(slot.datacenter_id(), slot.worker_id()))
+        self.directory().join(file_name(slot.datacenter_id(), slot.worker_id()))
     }
 
     /// A slot's current record and its identity. Locks nothing.
@@ -117,8 +73,8 @@ impl FileStore {
     /// The slots of a datacenter that ever had a holder, in any order.
     pub fn recorded(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Recorded>, Failure> {
         let mut slots = Vec::new();
-        let paths = match paths(&self.directory) {
-            Err(failure) if failure.is_missing() && self.is_absent => Vec::new(),
+        let paths = match paths(self.directory()) {
+            Err(failure) if failure.is_missing() && self.directory.is_absent() => Vec::new(),
             paths => paths?,
         };
         for path in paths {
@@ -135,20 +91,8 @@ impl FileStore {
 
     /// Creates the file of a new slot, unless another process just did.
     fn create(&self, slot: &Node, path: &Path) -> Result<(), Failure> {
-        self.create_directory()?;
         let bytes = file_of(&Record::starting_at(slot, NEVER));
-        let made = || -> io::Result<()> {
-            let flush = |file: &NamedTempFile| (self.flush)(file.path(), file.as_file());
-            let file = whole::write(&self.directory, &bytes, flush)?;
-            match file.persist_noclobber(path) {
-                Err(lost_race) if lost_race.error.kind() == ErrorKind::AlreadyExists => Ok(()),
-                Err(failure) => Err(failure.error),
-                // Flushes the directory where the system can open it as a file.
-                Ok(_) if cfg!(unix) => (self.flush)(&self.directory, &File::open(&self.directory)?),
-                Ok(_) => Ok(()),
-            }
-        };
-        made().map_err(Failure::io("slot-io", "make", path))
+        self.directory.create_file(path, &bytes, &self.flush).map(drop)
     }
 
     /// Whether the slot has a file, so that pages of its record may be in use.
@@ -198,9 +142,4 @@ fn worker_of(name: &str, datacenter_id: u64) -> Option<u64> {
 
 pub(crate) fn file_name(datacenter_id: u64, worker_id: u64) -> String {
     format!("datacenter-{datacenter_id}-worker-{worker_id}.slot")
-}
-
-/// Flushes to the disk.
-fn to_disk() -> Flush {
-    Arc::new(|_, file| file.sync_data())
 }

@@ -8,13 +8,14 @@ use std::path::PathBuf;
 
 use super::file::{self, FileStore};
 use super::record::{Jump, Record, Skip};
-use super::slot::unusable;
+
 use crate::core::clock::HOUR_MS;
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER};
 use crate::files::lock::{LockMode, USERS};
+use crate::files::named::unusable;
 use crate::pages::{Authority, Directory};
 
 /// The state of a slot, and the plan of its reset.

@@ -16,16 +16,14 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::record::{self, Holder, Record, Unsound, VERSION};
 use crate::core::fault::{Class, Failure, Fault, fault};
-use crate::files::access::{self, Insecure};
-use crate::files::lock::{self, LockMode, USERS};
+use crate::files::lock::{self, LockMode, USERS, within};
+use crate::files::named::{self, Flush, unusable};
 use crate::files::path::{identity_of, is_at};
-use crate::files::system;
 
 const BLOCKS: usize = 8;
 /// At least the physical sector of a disk, so that no two blocks share one.
@@ -47,12 +45,6 @@ const BETWEEN_READINGS: Duration = Duration::from_micros(200);
 /// The longest wait for a block to write to. Many processes that renew at once, on a slow disk, write to all of them.
 const BUSY: Duration = Duration::from_secs(2);
 
-/// The pause between attempts to take a lock.
-const POLL: Duration = Duration::from_millis(1);
-
-/// Flushes a file's bytes, or a directory's entries, to the disk.
-pub type Flush = Arc<dyn Fn(&Path, &File) -> io::Result<()> + Send + Sync>;
-
 /// A slot's open file. Closing it releases its locks.
 pub struct SlotFile {
     file: File,
@@ -61,30 +53,14 @@ pub struct SlotFile {
 }
 
 impl SlotFile {
-    /// Opens a slot's file, if it is a regular file that other users have not placed and cannot write to. Opening a pipe
-    /// for reading would wait for a writer for ever.
+    /// Opens a slot's file.
     pub(super) fn open(
         path: PathBuf,
         is_writable: bool,
         flush: Flush,
     ) -> Result<SlotFile, Failure> {
-        let failed = |doing| Failure::io("slot-io", doing, &path);
-        let place = path.as_path();
-        let Some(file) = system::open(place, is_writable).map_err(failed("open"))? else {
-            return Err(unusable(fault!("slot-link", place)));
-        };
-        if !file.metadata().map_err(failed("open"))?.is_file() {
-            return Err(unusable(fault!("slot-not-a-file", place)));
-        }
-        let directory = place.parent().unwrap_or(Path::new("."));
-        if access::has_other_hard_link(&file, directory).map_err(failed("inspect"))? {
-            return Err(unusable(fault!("slot-linked", place)));
-        }
-        match access::check_in_named_directory(&file, directory).map_err(failed("inspect"))? {
-            None => Ok(SlotFile { file, path, flush }),
-            Some(Insecure::Owner(owner)) => Err(foreign_owner(place, owner)),
-            Some(Insecure::Writable(mode)) => Err(unusable(fault!("slot-writable", place, mode))),
-        }
+        let file = named::open_file(&path, is_writable)?;
+        Ok(SlotFile { file, path, flush })
     }
 
     /// The path.
@@ -252,15 +228,6 @@ impl Drop for SlotFile {
     }
 }
 
-/// The failure of a file that is no usable slot.
-pub(super) fn unusable(fault: Fault) -> Failure {
-    Failure::new(Class::Slot, fault)
-}
-
-pub(super) fn foreign_owner(place: &Path, owner: u32) -> Failure {
-    unusable(fault!("slot-owner", place, owner, user: system::user()))
-}
-
 /// The failure of a slot that another holder has, if readable.
 pub fn in_use(place: &Path, holder: Option<&Holder>) -> Failure {
     let named = |holder: &Holder| {
@@ -269,21 +236,6 @@ pub fn in_use(place: &Path, holder: Option<&Holder>) -> Failure {
     };
     let holders: Vec<Fault> = holder.into_iter().map(named).collect();
     Failure::new(Class::InUse, fault!("slot-in-use", place, holders))
-}
-
-/// Polls until it is done, or for this long. Returns whether it is done.
-pub(super) fn within(
-    at_most: Duration,
-    mut is_done: impl FnMut() -> Result<bool, Failure>,
-) -> Result<bool, Failure> {
-    let deadline = Instant::now() + at_most;
-    while !is_done()? {
-        if Instant::now() >= deadline {
-            return Ok(false);
-        }
-        thread::sleep(POLL);
-    }
-    Ok(true)
 }
 
 /// The records in a file's bytes, if all of them are whole and of one file.
@@ -318,7 +270,10 @@ fn records_of(bytes: &[u8], path: &Path) -> Result<Vec<Record>, Failure> {
 // Miri does not know these locks.
 #[cfg(all(test, not(miri)))]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::files::lock::POLL;
 
     #[cfg(target_os = "linux")]
     #[test]

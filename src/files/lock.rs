@@ -6,9 +6,34 @@
 
 use std::fs::File;
 use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::core::fault::Failure;
 
 /// The byte that all users of a file lock.
 pub const USERS: u64 = 1 << 40;
+
+/// Whether the system locks single bytes, or whole files only.
+pub const HAS_BYTES: bool = cfg!(any(target_os = "linux", windows));
+
+/// The pause between attempts to take a lock.
+pub const POLL: Duration = Duration::from_millis(1);
+
+/// Polls until it is done, or for this long. Returns whether it is done.
+pub fn within(
+    at_most: Duration,
+    mut is_done: impl FnMut() -> Result<bool, Failure>,
+) -> Result<bool, Failure> {
+    let deadline = Instant::now() + at_most;
+    while !is_done()? {
+        if Instant::now() >= deadline {
+            return Ok(false);
+        }
+        thread::sleep(POLL);
+    }
+    Ok(true)
+}
 
 /// The mode of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
