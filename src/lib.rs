@@ -10,6 +10,7 @@
 //! | `generator` | a node's present page with its clock, window and waits |
 //! | `authority` | the authority that allows a page to issue: slot files, their records, the thread that renews them; resets |
 //! | `lease` | the protocol of leases, without input and output: `js/lease` makes the calls that it wants |
+//! | `register` | a directory as a register of leases |
 //! | `registry` | one generator per node for the whole process |
 //! | `ring` | IDs generated ahead, taken by many threads without a lock |
 //! | `binding` | Node-API; only this folder depends on Node |
@@ -22,5 +23,6 @@ mod files;
 pub mod generator;
 pub mod lease;
 pub mod pages;
+pub mod register;
 pub mod registry;
 pub mod ring;

@@ -269,6 +269,10 @@ const TEXTS = {
       `${place} issues no IDs from ${moment(from)} to ${moment(to)}: a clock that was ahead has issued IDs of these times, and the slot was reset. Correct the clock, start this process three hours after them, or use another workerId`,
     'slot-busy': ({ place, datacenter, worker, waited }) =>
       `another thread of this process has been opening or closing ${place ?? `the slot of datacenterId ${datacenter} and workerId ${worker}`} for ${waited} s: check its disk, and try again`,
+    'slot-changing': ({ place, pid, waited }) =>
+      `process ${pid} has been changing ${place} for ${waited} s: it was stopped, or its disk hangs. Continue it, or end it`,
+    'slot-moved': ({ place }) =>
+      `${place} was replaced while it was opened: do not touch the files of running processes`,
     'slot-replaced': ({ place }) =>
       `${place} was removed or replaced while it was in use, so another process may have its slot. Restart this process, and do not touch the files of running processes`,
     'slot-overtaken': ({ place }) =>

@@ -1,0 +1,246 @@
+//! A directory as a register of leases: a file for each record, and so for each worker ID.
+//!
+//! | file | content |
+//! |---|---|
+//! | `file` | a record's file: two blocks, the lock of who changes it, the lock of who holds its slot |
+//!
+//! What [the protocol](crate::lease) sees differs from the files in two ways:
+//!
+//! - A held line whose file no process has locked is free, with its ceiling: its holders have died. So a slot whose process was
+//!   killed can be taken at once, above all that it may have issued. The lock decides only who may take a line, as expiry
+//!   does. Where a file system keeps no locks, holders take slots from each other, and issue no ID twice.
+//! - The namespace's ID is mixed with the directory's identity. So a copy is another namespace: processes of this host do not join
+//!   its pages, nor take a worker ID that a page of the original has. A renamed directory stays the same.
+//!
+//! An old copy of a file that is put back in its place shows tokens that the page does not know.
+
+mod file;
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::core::fault::{Class, Failure, Fault};
+use crate::files::named::{Flush, NamedDirectory, to_disk};
+use crate::files::path::{Identity, identity_at};
+use crate::lease::{Bucket, Call, Found, Key, Namespace, Record, Reply, Token, Unreadable};
+
+use file::{Hold, RecordFile, Stored};
+
+/// A directory, as one lease of this process uses it.
+pub struct Register {
+    directory: NamedDirectory,
+    flush: Flush,
+    /// The slot whose file this lease has locked.
+    hold: Option<(Key, Hold)>,
+    /// Why files cannot be used, by their keys.
+    unusable: BTreeMap<Key, Fault>,
+}
+
+impl Register {
+    /// The register in a directory. If its parent exists, the directory need not: the first record creates it.
+    pub fn open(directory: &Path) -> Result<Register, Failure> {
+        Register::with(directory, to_disk())
+    }
+
+    /// The same, with a flush that tests control.
+    pub fn with(directory: &Path, flush: Flush) -> Result<Register, Failure> {
+        let directory = NamedDirectory::open(directory)?;
+        Ok(Register { directory, flush, hold: None, unusable: BTreeMap::new() })
+    }
+
+    /// The path, without symbolic links.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Makes a call. Waits this long for a process that changes the record, and as long as the disk takes.
+    pub fn answer(&mut self, call: &Call, at_most: Duration) -> Result<Reply, Failure> {
+        Ok(match call {
+            Call::Now => Reply::Time,
+            Call::Read(key) => Reply::Found(self.read(*key, at_most)?),
+            Call::Write { key, token, record, before } => {
+                match self.write(*key, (*token, record), *before, at_most)? {
+                    None => Reply::Written,
+                    Some(found) => Reply::Found(found),
+                }
+            }
+        })
+    }
+
+    /// Shows others that this process lives, and holds the slot of this key: from when it writes the line, or joins its page.
+    pub fn hold(&mut self, key: Key, at_most: Duration) -> Result<(), Failure> {
+        let path = self.path_of(key);
+        let is_held = self.hold.as_ref().is_some_and(|(of, hold)| *of == key && hold.is_of(&path));
+        if !is_held {
+            self.hold = Some((key, Hold::take(&path, at_most)?));
+        }
+        Ok(())
+    }
+
+    /// Shows it no more: the line is free, or another one's.
+    pub fn let_go(&mut self) {
+        self.hold = None;
+    }
+
+    /// Why files could not be used as records, since this was asked last.
+    pub fn take_unusable(&mut self) -> BTreeMap<Key, Fault> {
+        std::mem::take(&mut self.unusable)
+    }
+
+    /// A record's file.
+    pub fn path_of(&self, key: Key) -> PathBuf {
+        self.directory().join(match key {
+            Key::Namespace => "namespace.slot".to_owned(),
+            Key::Bucket(datacenter, worker) => {
+                format!("datacenter-{datacenter}-worker-{worker}.slot")
+            }
+        })
+    }
+
+    fn read(&mut self, key: Key, at_most: Duration) -> Result<Found, Failure> {
+        let found = self.opened(key).and_then(|found| {
+            let Some((file, place)) = found else { return Ok(None) };
+            let stored = file.read(&self.flush, at_most)?;
+            shown(key, stored, &file, place).map(Some)
+        });
+        match found {
+            Err(failure) if self.is_unusable(key, &failure) => {
+                self.unusable.insert(key, failure.fault);
+                Ok(Some((Token::default(), Err(Unreadable::Format))))
+            }
+            found => found,
+        }
+    }
+
+    /// None where it was written; otherwise what was found.
+    fn write(
+        &mut self,
+        key: Key,
+        (token, record): (Token, &Record),
+        before: Option<Token>,
+        at_most: Duration,
+    ) -> Result<Option<Found>, Failure> {
+        let Some((file, place)) = self.opened(key)? else {
+            if before.is_some() {
+                return Ok(Some(None));
+            }
+            return match self.create(key, token, record, at_most)? {
+                true => Ok(None),
+                false => self.read(key, at_most).map(Some),
+            };
+        };
+        if is_held(key, record) {
+            // Before others see the line.
+            self.hold(key, at_most)?;
+        }
+        let text = placed(record.clone(), place).text();
+        let found = file.write((token, text), before, &self.flush, at_most)?;
+        found.map(|stored| shown(key, stored, &file, place).map(Some)).transpose()
+    }
+
+    /// Creates a record's file. Returns false if there is one by now.
+    fn create(
+        &mut self,
+        key: Key,
+        token: Token,
+        record: &Record,
+        at_most: Duration,
+    ) -> Result<bool, Failure> {
+        self.directory.create()?;
+        let text = placed(record.clone(), self.place()?.unwrap_or_default()).text();
+        let path = self.path_of(key);
+        let is_made = RecordFile::create(&self.directory, &path, key, (token, text), &self.flush)?;
+        // From now on it is not created again.
+        self.directory = NamedDirectory::existing(self.directory.path())?;
+        if is_made && is_held(key, record) {
+            self.hold(key, at_most)?;
+        }
+        Ok(is_made)
+    }
+
+    /// A record's file, and the directory's place. None where there is none.
+    fn opened(&self, key: Key) -> Result<Option<(RecordFile, u64)>, Failure> {
+        let Some(place) = self.place()? else { return Ok(None) };
+        match RecordFile::open(&self.path_of(key), key, true) {
+            Err(failure) if failure.is_missing() => Ok(None),
+            opened => opened.map(|file| Some((file, place))),
+        }
+    }
+
+    /// The directory's identity. None where it is created with its first record; an error where it was removed.
+    fn place(&self) -> Result<Option<u64>, Failure> {
+        match identity_at(self.directory()) {
+            Err(cause) if cause.kind() == ErrorKind::NotFound && self.directory.is_absent() => {
+                Ok(None)
+            }
+            found => found.map(|found| Some(mixed(found))).map_err(Failure::io(
+                "slot-io",
+                "find the directory",
+                self.directory(),
+            )),
+        }
+    }
+
+    /// Whether a file can never be used by this process, as opposed to a disk that fails.
+    fn is_unusable(&self, key: Key, failure: &Failure) -> bool {
+        let is_held = self.hold.as_ref().is_some_and(|(of, _)| *of == key);
+        match failure.class {
+            Class::Slot => true,
+            Class::Io(ErrorKind::PermissionDenied) => !is_held && failure.is_of(&self.path_of(key)),
+            _ => false,
+        }
+    }
+}
+
+/// A record as the protocol sees it.
+fn shown(
+    key: Key,
+    Stored { token, text, .. }: Stored,
+    file: &RecordFile,
+    place: u64,
+) -> Result<(Token, Result<Record, Unreadable>), Failure> {
+    let mut record = Record::of_text(key, &text).map(|record| placed(record, place));
+    match &mut record {
+        Ok(Record::Bucket(bucket)) => {
+            if let Key::Bucket(_, worker) = key
+                && let Some(line) = bucket.lines.get_mut(&worker).filter(|line| line.is_held)
+            {
+                line.is_held = file.is_held()?;
+            }
+        }
+        // A lock is of one worker ID.
+        Ok(Record::Namespace(Namespace { size, .. })) if *size != 1 => {
+            record = Err(Unreadable::Line(5));
+        }
+        _ => {}
+    }
+    Ok((token, record))
+}
+
+/// Whether a record says that its file's worker ID is held.
+fn is_held(key: Key, record: &Record) -> bool {
+    let (Key::Bucket(_, worker), Record::Bucket(Bucket { lines, .. })) = (key, record) else {
+        return false;
+    };
+    lines.get(&worker).is_some_and(|line| line.is_held)
+}
+
+/// The record with the namespace's ID for this place, or the other way round.
+fn placed(mut record: Record, place: u64) -> Record {
+    let id = match &mut record {
+        Record::Namespace(Namespace { id, .. }) | Record::Bucket(Bucket { id, .. }) => id,
+    };
+    id.0 ^= place;
+    record
+}
+
+fn mixed((device, file): Identity) -> u64 {
+    let file = file as u64 ^ (file >> 64) as u64;
+    file.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ device.rotate_right(32)
+}
+
+#[cfg(test)]
+#[cfg(all(target_os = "linux", not(miri)))]
+mod tests;
