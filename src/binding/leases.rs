@@ -5,15 +5,15 @@ use napi_derive::napi;
 
 use super::records::limits_of;
 use super::values::{Value, end_of, list, or_null, report};
-use crate::core::fault::{Failure, Fault, fault};
-use crate::core::layout::{Layout, Tick};
+use crate::core::fault::Failure;
+use crate::core::layout::Tick;
 use crate::core::loss::Loss;
 use crate::lease::{
-    At, CONFIRMED, Call, Driver, Found, Holder, Input, Key, Limits, Next, Patience, Record,
-    Refusal, Reply, Report, Settings, Token, Unreadable,
+    At, CONFIRMED, Call, Driver, Found, Holder, Input, Key, Limits, Next, Patience, Record, Reply,
+    Report, Settings, Token,
 };
 use crate::pages::Page;
-use crate::registry::{HostPage, HostPages, Request, Share};
+use crate::registry::{HostPage, HostPages, Reasons, Request, Share};
 use crate::ring::{self, Caching};
 
 /// The settings of a lease. Times in ms.
@@ -62,7 +62,7 @@ pub struct LeaseDriver {
     slot: Option<HostPage>,
     /// The call under way.
     call: Option<Call>,
-    store: String,
+    reasons: Reasons,
 }
 
 #[napi]
@@ -137,11 +137,11 @@ impl LeaseDriver {
         let is_usable =
             Box::new(move |share: &Share| caching.is_none_or(|one| ring::fits(share, &one)));
         Ok(LeaseDriver {
+            reasons: Reasons::new(store, &wanted),
             driver: Driver::new(wanted, patience, at, fastrand::f64()),
             host: HostPages::of(request, is_usable)?,
             slot: None,
             call: None,
-            store,
         })
     }
 
@@ -202,64 +202,12 @@ impl LeaseDriver {
                 let fault = self.host.take_failure().map(|failure| Value::from(failure.fault));
                 report!(kind: "failed", fault)
             }
-            Report::Refused(refusal) => report!(kind: "refused", fault: self.refusal(refusal)),
-            Report::Unsettled => {
-                let store = self.store.as_str();
-                report!(kind: "unsettled", fault: fault!("store-unsettled", store, ttl: self.settings().limits.ttl))
+            Report::Refused(refusal) => {
+                let fault = self.reasons.refusal(refusal, &mut self.host);
+                report!(kind: "refused", fault)
             }
+            Report::Unsettled => report!(kind: "unsettled", fault: self.reasons.unsettled()),
             Report::Unlocked => report!(kind: "unlocked"),
-        }
-    }
-
-    /// Why there is no slot.
-    fn refusal(&mut self, refusal: Refusal) -> Fault {
-        // A failure of this host is the reason of whatever follows from it.
-        if let Some(failure) = self.host.take_failure() {
-            return failure.fault;
-        }
-        let store = self.store.as_str();
-        let records = |evidence: String| fault!("store-records", store, evidence);
-        match refusal {
-            Refusal::NoSlot(holders) => match self.host.take_conflict() {
-                Some(conflict) => conflict.fault,
-                None => self.no_slot(&holders),
-            },
-            Refusal::Layout(layout) => {
-                let layouts: Vec<Fault> =
-                    [&layout, &self.settings().layout].map(Layout::described).into();
-                fault!("store-layout", store, layouts)
-            }
-            Refusal::Unreadable(key, Unreadable::Line(line)) => {
-                records(format!("line {line} of the key {key}"))
-            }
-            Refusal::Unreadable(key, Unreadable::Format) => records(format!("the key {key}")),
-            Refusal::Unreadable(key, Unreadable::Long(bytes)) => {
-                records(format!("the key {key}, with {bytes} bytes"))
-            }
-            Refusal::Clock(skew) => {
-                fault!("clock-skew", store, skew, most: self.settings().limits.max_clock_skew)
-            }
-            Refusal::Ahead(Key::Namespace, floor) => {
-                fault!("store-ahead", store, from: end_of(&self.settings().layout, floor))
-            }
-            Refusal::Ahead(key, _) => records(format!("the floor of the key {key}")),
-        }
-    }
-
-    fn no_slot(&self, found: &[(u64, Option<Holder>)]) -> Fault {
-        let Settings { datacenter, claim, .. } = *self.settings();
-        let store = self.store.as_str();
-        let damaged = found.iter().filter(|(_, holder)| holder.is_none());
-        let unusable: Vec<Fault> =
-            damaged.map(|(worker, _)| fault!("slot-record-damaged", worker: *worker)).collect();
-        let named = |(worker, holder): &(u64, Option<Holder>)| {
-            let Holder { pid, started, host, .. } = holder.as_ref()?;
-            Some(fault!("holder", worker: *worker, pid: *pid, host: &**host, started: *started))
-        };
-        let holders: Vec<Fault> = found.iter().filter_map(named).collect();
-        match claim {
-            Some(worker) => fault!("claim-held", store, datacenter, worker, holders, unusable),
-            None => fault!("no-slot", store, datacenter, holders, unusable),
         }
     }
 

@@ -145,7 +145,7 @@ fn record_of(details: impl IntoIterator<Item = (&'static str, Detail)>) -> Value
 
 /// The last ms of a tick.
 pub fn end_of(layout: &Layout, tick: Tick) -> i64 {
-    layout.tick_start_ms(tick.saturating_add(1)).saturating_sub(1)
+    layout.tick_end_ms(tick)
 }
 
 /// The tick of a Unix time in ms, within the layout; -1 before its epoch.

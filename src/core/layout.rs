@@ -119,6 +119,11 @@ impl Layout {
         if self.tick_ms == 1 { ms } else { ms.div_euclid(self.tick_ms) }
     }
 
+    /// The last ms of a tick.
+    pub fn tick_end_ms(&self, tick: Tick) -> i64 {
+        self.tick_start_ms(tick.saturating_add(1)).saturating_sub(1)
+    }
+
     /// The first Unix ms of a tick. Saturates.
     pub fn tick_start_ms(&self, tick: Tick) -> i64 {
         tick.saturating_mul(self.tick_ms).saturating_add(self.epoch_ms)

@@ -170,6 +170,11 @@ impl<P: Clone> Machine<P> {
         matches!(user.stage, Stage::Using(_)).then_some(&user.page)
     }
 
+    /// Whether it has a page, or is taking, joining or freeing one.
+    pub fn has_page(&self) -> bool {
+        self.user.is_some()
+    }
+
     /// Whether its page is another process's, and nothing has proven yet that this store is the page's own. With the word at which it
     /// joined.
     pub fn unproven(&self) -> Option<Word> {

@@ -2,7 +2,8 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `file` | a record's file: two blocks, the lock of who changes it, the lock of who holds its slot |
+//! | `contents` | the bytes of a record's file: two blocks |
+//! | `file` | a record's file: changes, the lock of who changes it, the lock of who holds its slot |
 //!
 //! What [the protocol](crate::lease) sees differs from the files in two ways:
 //!
@@ -14,6 +15,7 @@
 //!
 //! An old copy of a file that is put back in its place shows tokens that the page does not know.
 
+mod contents;
 mod file;
 
 use std::collections::BTreeMap;
@@ -26,7 +28,8 @@ use crate::files::named::{Flush, NamedDirectory, to_disk};
 use crate::files::path::{Identity, identity_at};
 use crate::lease::{Bucket, Call, Found, Key, Namespace, Record, Reply, Token, Unreadable};
 
-use file::{Hold, RecordFile, Stored};
+use contents::Stored;
+use file::{Hold, RecordFile};
 
 /// A directory, as one lease of this process uses it.
 pub struct Register {

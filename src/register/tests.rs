@@ -60,7 +60,7 @@ fn tried(
 }
 
 fn found(from: &mut Register, key: Key) -> Found {
-    match from.answer(&Call::Read(key), SHORT).unwrap() {
+    match from.answer(&Call::Read(key), LONG).unwrap() {
         Reply::Found(found) => found,
         reply => panic!("{reply:?}"),
     }
@@ -445,5 +445,20 @@ fn who_creates_a_record_with_a_held_line_holds_it() {
     write(&mut one, KEY, 1, bucket(true, 1), 0);
     assert_eq!(line(&mut register(directory.path())), Some((1, 1, true)));
     one.let_go();
+    assert_eq!(line(&mut one), Some((1, 1, false)));
+}
+
+#[test]
+fn a_file_that_was_replaced_is_not_written() {
+    let directory = TempDir::new().unwrap();
+    let mut one = register(directory.path());
+    write(&mut one, KEY, 1, bucket(false, 1), 0);
+    let path = one.path_of(KEY);
+    let opened = RecordFile::open(&path, KEY, true).unwrap();
+    fs::copy(&path, path.with_extension("copy")).unwrap();
+    fs::rename(path.with_extension("copy"), &path).unwrap();
+    let new = (Token(2), bucket(false, 2).text());
+    let failure = opened.write(new, Some(Token(1)), &to_disk(), SHORT).unwrap_err();
+    assert_eq!(failure.fault.kind, "slot-moved");
     assert_eq!(line(&mut one), Some((1, 1, false)));
 }

@@ -10,6 +10,7 @@
 //! | within this process, instances that name the node share its generator | [`Entry`] |
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -56,7 +57,8 @@ impl HostPage {
         self.0.share.lock().as_ref()?.again(request)
     }
 
-    fn generator(&self) -> Option<Arc<Generator>> {
+    /// Its generator, while this lease uses it.
+    pub(super) fn generator(&self) -> Option<Arc<Generator>> {
         self.0.share.lock().as_ref().map(|share| share.generator.clone())
     }
 }
@@ -122,6 +124,11 @@ impl HostPages {
     /// Whether the host's processes share slots.
     pub fn is_of_host(&self) -> bool {
         self.directory.is_some()
+    }
+
+    /// The directory of the pages; none for slots of this process alone.
+    pub fn directory(&self) -> Option<&Path> {
+        self.directory.as_ref().map(Directory::path)
     }
 
     /// Takes out why this host can have no page. Until then, it makes none.

@@ -8,20 +8,32 @@
 //! | `share` | one user's share in a node's generator; what the last one releases |
 //! | `open` | opens what a request names |
 //! | `slots` | any free slot of a directory |
-//! | `host` | the host's pages, as leases from stores see them |
+//! | `host` | the host's pages, as leases see them |
+//! | `directories` | leases from directories, which callers in this process share |
+//! | `executor` | what their threads do: calls, timers, reports |
+//! | `keeper` | such a lease without a thread: driver, pages and register |
+//! | `reasons` | why a lease has no slot |
 //!
 //! The process never forgets what it issues alone, not even after all instances are closed: a later opening must not
 //! issue the same IDs again. A process names few nodes. The host's page remembers the IDs drawn from it.
 
+mod directories;
 mod entry;
+mod executor;
 mod host;
+mod keeper;
 mod open;
+mod reasons;
 mod request;
 mod share;
 mod slots;
 
+pub use directories::{Common, DirectoryLease};
 pub use entry::release_all;
+pub use executor::Leased;
 pub use host::{HostPage, HostPages, fresh};
+pub use keeper::directory_settings;
+pub use reasons::Reasons;
 pub use request::{By, Recording, Request, Scope};
 pub use share::Share;
 

@@ -8,6 +8,7 @@
 //! | `ownership` | owner, group and mode of a file |
 //! | `is_locked` | whether a process of any user has locked a file |
 //! | `create_directory`, `set_directory_mode`, `private`, `set_private`, `open` | creates and opens directories and files |
+//! | `monotonic_ms` | the host's monotonic clock |
 //! | `boot_id` | the ID of the present boot |
 //! | `start_of` | the start time of a running process |
 

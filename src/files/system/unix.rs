@@ -22,6 +22,18 @@ pub fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
+/// The host's monotonic clock, which its processes share, ms.
+pub fn monotonic_ms() -> i64 {
+    // SAFETY: all zeros is a value of these numbers.
+    let mut time: libc::timespec = unsafe { std::mem::zeroed() };
+    // SAFETY: `time` has room for the result. The call cannot fail with this clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    // The types differ between systems.
+    #[allow(clippy::unnecessary_cast)]
+    let ms = time.tv_sec as i64 * 1000 + time.tv_nsec as i64 / 1_000_000;
+    ms
+}
+
 /// The file system of a path.
 pub(super) fn file_system(path: &Path) -> io::Result<libc::statfs> {
     let name = CString::new(path.as_os_str().as_bytes())?;

@@ -22,6 +22,7 @@ use windows_sys::Win32::Storage::FileSystem::{
     FILE_ATTRIBUTE_REPARSE_POINT, FILE_FLAG_BACKUP_SEMANTICS, FILE_FLAG_OPEN_REPARSE_POINT,
     GetDriveTypeW, GetVolumePathNameW,
 };
+use windows_sys::Win32::System::SystemInformation::GetTickCount64;
 use windows_sys::Win32::System::Threading::{
     GetProcessTimes, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION, PROCESS_SYNCHRONIZE,
     WaitForSingleObject,
@@ -54,6 +55,12 @@ pub fn check_parent(place: &Path) -> Result<(), Fault> {
         DRIVE_FIXED | DRIVE_RAMDISK => Ok(()),
         _ => Err(fault!("not-fixed", place)),
     }
+}
+
+/// The host's monotonic clock, which its processes share, ms.
+pub fn monotonic_ms() -> i64 {
+    // SAFETY: the call takes no arguments and cannot fail.
+    (unsafe { GetTickCount64() }) as i64
 }
 
 /// Windows users have no numeric IDs.

@@ -1,5 +1,6 @@
 //! What the protocol relies on, with several processes of one host: each has entries and open files of its own.
 
+mod directory;
 mod driven;
 mod threads;
 

@@ -1,9 +1,12 @@
-//! The driver that ships, over pages of real directories, beside a register in memory, in virtual time. Each host is a directory.
+//! The driver that ships, over pages of real directories, beside a register in memory or in a directory, in virtual time. Each host
+//! is a directory of pages.
 //!
 //! What is looked at: no ID is drawn twice, and whoever should have a slot has one.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::path::Path;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -15,20 +18,22 @@ use crate::core::sequencer::NEVER;
 use crate::lease::{
     At, Call, Driver, Holder, Input, Key, Limits, Next, Patience, Record, Reply, Report, Settings,
 };
+use crate::register::Register;
 use crate::registry::entry::played::Process;
+use crate::registry::keeper::show;
 
 /// Four worker IDs.
 pub(super) const LAYOUT: Layout = Layout::new([41, 3, 2, 2, 6], 1, 1_580_486_400_000);
 /// Ticks in which all hosts draw.
 const COARSE: Layout = Layout { tick_ms: 500, sequence_bits: 10, ..LAYOUT };
-const LIMITS: Limits = Limits { ttl: 30_000, max_clock_skew: 1_000, max_ahead: 0 };
+pub(super) const LIMITS: Limits = Limits { ttl: 30_000, max_clock_skew: 1_000, max_ahead: 0 };
 const CALL_MS: i64 = 5_000;
 /// How far the hosts' clocks are ahead of the store's, by turns.
 const CLOCKS: [i64; 3] = [0, -900, 600];
 /// A release takes so long at most.
 const RELEASE_MS: i64 = 2_100;
 /// How long until a host has a slot again, whatever happened, while the store answers.
-const CALM_MS: i64 = 120_000;
+pub(super) const CALM_MS: i64 = 120_000;
 
 /// A register.
 #[derive(Clone, Default)]
@@ -54,7 +59,7 @@ impl Store {
     }
 
     /// The floor and ceiling of the lines, by worker ID, and whether they are held.
-    fn lines(&self) -> Vec<(u64, bool, Window)> {
+    pub(super) fn lines(&self) -> Vec<(u64, bool, Window)> {
         let key = Key::Bucket(DATACENTER, 0);
         let Some((_, text)) = self.0.get(&key) else { return Vec::new() };
         let Ok(Record::Bucket(bucket)) = Record::of_text(key, text) else { return Vec::new() };
@@ -75,6 +80,11 @@ impl Store {
     }
 }
 
+/// A directory, whose flush is another test's.
+pub(super) fn register(path: &Path) -> Register {
+    Register::with(path, Arc::new(|_: &Path, _: &fs::File| Ok(()))).unwrap()
+}
+
 pub(super) fn settings(layout: Layout, limits: Limits, claim: Option<u64>) -> Settings {
     Settings {
         layout,
@@ -89,9 +99,11 @@ pub(super) fn settings(layout: Layout, limits: Limits, claim: Option<u64>) -> Se
 }
 
 /// A lease of a process.
-struct Lease {
+pub(super) struct Lease {
     process: usize,
     store: usize,
+    /// Its own view of the directory that all share, in place of the store.
+    register: Option<Register>,
     driver: Driver<HostPage>,
     host: HostPages,
     slot: Option<HostPage>,
@@ -100,19 +112,21 @@ struct Lease {
     /// The call of a process that is stopped, or whose call is under way.
     held: Option<Call>,
     has_ended: bool,
-    log: Vec<&'static str>,
+    pub(super) log: Vec<&'static str>,
 }
 
-struct World {
-    layout: Layout,
-    directories: Vec<TempDir>,
-    stores: Vec<Store>,
+pub(super) struct World {
+    pub(super) layout: Layout,
+    /// The directory that is the register, in place of a store.
+    pub(super) shared: Option<TempDir>,
+    pub(super) directories: Vec<TempDir>,
+    pub(super) stores: Vec<Store>,
     /// By number: the host, and the process.
     processes: Vec<(usize, Process)>,
     leases: Vec<Option<Lease>>,
     /// Unix ms.
-    time: i64,
-    drawn: HashSet<u64>,
+    pub(super) time: i64,
+    pub(super) drawn: HashSet<u64>,
 }
 
 impl World {
@@ -120,6 +134,7 @@ impl World {
         let directory = |_| tempfile::tempdir_in("/dev/shm").unwrap();
         World {
             layout: LAYOUT,
+            shared: None,
             directories: (0..hosts).map(directory).collect(),
             stores: vec![Store::default()],
             processes: Vec::new(),
@@ -130,30 +145,69 @@ impl World {
         }
     }
 
-    fn process(&mut self, host: usize) -> usize {
+    /// With a directory as register.
+    pub(super) fn in_directory(hosts: usize) -> World {
+        World { shared: Some(TempDir::new().unwrap()), ..World::new(hosts) }
+    }
+
+    pub(super) fn register(&self) -> Option<Register> {
+        self.shared.as_ref().map(|path| register(path.path()))
+    }
+
+    /// The lines of the register: their worker IDs, whether they are held, and the ticks.
+    pub(super) fn lines(&self) -> Vec<(u64, bool, Window)> {
+        let Some(mut register) = self.register() else { return self.stores[0].lines() };
+        let mut lines = Vec::new();
+        for worker in 0..=self.layout.last_worker() {
+            let call = Call::Read(Key::Bucket(DATACENTER, worker));
+            let Ok(Reply::Found(found)) = register.answer(&call, WAIT) else { continue };
+            let Some((_, Ok(Record::Bucket(bucket)))) = found else { continue };
+            lines.extend(bucket.lines.iter().map(|(worker, line)| {
+                let window = Window { floor: line.floor, ceiling: line.ceiling };
+                (*worker, line.is_held, window)
+            }));
+        }
+        lines
+    }
+
+    pub(super) fn process(&mut self, host: usize) -> usize {
         self.processes.push((host, Process::default()));
         self.processes.len() - 1
     }
 
     /// Starts a lease, as far as it comes.
-    fn start(&mut self, process: usize, claim: Option<u64>) -> usize {
+    pub(super) fn start(&mut self, process: usize, claim: Option<u64>) -> usize {
         self.start_in(process, claim, 0, |_| false)
     }
 
-    fn start_in(
+    pub(super) fn start_in(
         &mut self,
         process: usize,
         claim: Option<u64>,
         store: usize,
         holds: impl Fn(&Call) -> bool,
     ) -> usize {
+        self.start_at(process, claim, (store, self.register()), holds)
+    }
+
+    pub(super) fn start_at(
+        &mut self,
+        process: usize,
+        claim: Option<u64>,
+        (store, register): (usize, Option<Register>),
+        holds: impl Fn(&Call) -> bool,
+    ) -> usize {
         let memory = self.directories[self.processes[process].0].path();
         let layout = self.layout;
-        let (request, settings) = (request_in(layout, memory), settings(layout, LIMITS, claim));
+        let (request, mut settings) = (request_in(layout, memory), settings(layout, LIMITS, claim));
+        if register.is_some() {
+            (settings.size, settings.has_own_clock) = (1, true);
+        }
         let patience = Patience { wait: CALM_MS, call: CALL_MS };
         self.leases.push(Some(Lease {
             process,
             store,
+            register,
             driver: Driver::new(settings, patience, self.at(process), 0.5),
             host: HostPages::of(request, Box::new(|_| true)).unwrap(),
             slot: None,
@@ -173,7 +227,7 @@ impl World {
         At { mono: self.time, wall: self.time + CLOCKS[host % CLOCKS.len()] }
     }
 
-    fn lease(&mut self, lease: usize) -> &mut Lease {
+    pub(super) fn lease(&mut self, lease: usize) -> &mut Lease {
         self.leases[lease].as_mut().unwrap()
     }
 
@@ -186,6 +240,9 @@ impl World {
             let Lease { driver, host, .. } = lease;
             let process = &mut self.processes[lease.process].1;
             let (reports, next) = process.run(|| driver.step(input, now, host));
+            if let Some(register) = &mut lease.register {
+                show(register, &reports, driver).unwrap();
+            }
             for report in reports {
                 lease.log.push(match report {
                     Report::Open(page) => {
@@ -214,8 +271,8 @@ impl World {
                     return;
                 }
                 Next::Call(call, _) => {
-                    let reply = self.stores[lease.store].answer(&call);
-                    input = Input::Reply(reply, Some(self.time));
+                    let now = lease.register.as_ref().map_or(self.time, |_| now.wall);
+                    input = Input::Reply(self.answer(at, &call), Some(now));
                 }
                 Next::Wait { due, look } => {
                     lease.due = self.time + due.min(look).max(1);
@@ -229,17 +286,40 @@ impl World {
         }
     }
 
+    fn answer(&mut self, at: usize, call: &Call) -> Reply {
+        let lease = self.leases[at].as_mut().unwrap();
+        match &mut lease.register {
+            None => self.stores[lease.store].answer(call),
+            Some(register) => register.answer(call, WAIT).unwrap(),
+        }
+    }
+
     /// The held call of a lease reaches the store, or fails, and the lease goes on.
-    fn go_on(&mut self, at: usize, is_applied: bool, is_answered: bool) {
-        let Lease { held, store, .. } = self.lease(at);
-        let (Some(call), store) = (held.take(), *store) else { return };
-        let reply = if is_applied { self.stores[store].answer(&call) } else { Reply::Failed };
+    pub(super) fn go_on(&mut self, at: usize, is_applied: bool, is_answered: bool) {
+        let Some(call) = self.lease(at).held.take() else { return };
+        let reply = if is_applied { self.answer(at, &call) } else { Reply::Failed };
         let reply = if is_answered { reply } else { Reply::Failed };
         self.step(at, Input::Reply(reply, None), |_| false);
     }
 
+    /// The held call of a lease reaches the register. The lease never knows.
+    pub(super) fn apply(&mut self, at: usize) {
+        if let Some(call) = self.lease(at).held.take() {
+            self.answer(at, &call);
+        }
+    }
+
+    /// A process stops in its next call.
+    pub(super) fn stop(&mut self, at: usize) {
+        self.step(at, Input::Wanted, |_| true);
+        while self.lease(at).held.is_none() {
+            self.time += 100;
+            self.step(at, Input::Time, |_| true);
+        }
+    }
+
     /// Releases a lease, within its time. Its application draws no more.
-    fn close(&mut self, at: usize) {
+    pub(super) fn close(&mut self, at: usize) {
         self.lease(at).slot = None;
         let was_calling = self.lease(at).held.take().is_some();
         self.step(at, Input::Close, |_| false);
@@ -261,7 +341,7 @@ impl World {
     }
 
     /// A process dies.
-    fn kill(&mut self, process: usize) {
+    pub(super) fn kill(&mut self, process: usize) {
         for at in 0..self.leases.len() {
             if self.leases[at].as_ref().is_some_and(|lease| lease.process == process) {
                 self.forget(at);
@@ -271,7 +351,7 @@ impl World {
     }
 
     /// Time passes. Everybody does what is due, and draws.
-    fn pass(&mut self, ms: i64) {
+    pub(super) fn pass(&mut self, ms: i64) {
         let until = self.time + ms;
         while self.time < until {
             let due = self.leases.iter().flatten().map(|lease| lease.due).min();
@@ -287,7 +367,7 @@ impl World {
     }
 
     /// Draws up to three IDs, as a generator does. Returns the last one's tick.
-    fn draw(&mut self, at: usize) -> Option<Tick> {
+    pub(super) fn draw(&mut self, at: usize) -> Option<Tick> {
         let lease = self.leases[at].as_ref()?;
         let (page, time) = (lease.slot.clone()?, self.at(lease.process).wall);
         let page = page.page();
@@ -304,17 +384,17 @@ impl World {
         Some(block.tick)
     }
 
-    fn logs(&self) -> Vec<&[&'static str]> {
+    pub(super) fn logs(&self) -> Vec<&[&'static str]> {
         self.leases.iter().flatten().map(|lease| &*lease.log).collect()
     }
 
     /// The worker ID and the owner of a lease's page.
-    fn tenure(&mut self, at: usize) -> Option<Tenure> {
+    pub(super) fn tenure(&mut self, at: usize) -> Option<Tenure> {
         let Lease { slot, host, .. } = self.leases[at].as_ref()?;
         slot.as_ref().map(|page| host.tenure(page))
     }
 
-    fn window(&mut self, at: usize) -> Window {
+    pub(super) fn window(&mut self, at: usize) -> Window {
         let Lease { slot, host, .. } = self.lease(at);
         host.window(slot.as_ref().unwrap())
     }
@@ -323,10 +403,12 @@ impl World {
         self.lease(at).slot.as_ref().unwrap().page().path().unwrap().to_owned()
     }
 
-    fn now(&self) -> Tick {
+    pub(super) fn now(&self) -> Tick {
         self.layout.tick_at(self.time)
     }
 }
+
+const WAIT: Duration = Duration::from_secs(20);
 
 fn is_take(call: &Call) -> bool {
     matches!(call, Call::Write { record: Record::Bucket(bucket), .. } if !bucket.lines.is_empty())
@@ -565,8 +647,9 @@ fn a_page_of_another_namespace_keeps_its_worker_id_until_its_ceiling_has_passed(
 
 #[test]
 fn processes_that_come_and_go_in_any_order_draw_no_id_twice() {
-    for seed in 0..if cfg!(debug_assertions) { 15 } else { 60 } {
-        come_and_go(seed, 120);
+    for seed in 0..if cfg!(debug_assertions) { 10 } else { 60 } {
+        come_and_go(World::new(2), seed, 120);
+        come_and_go(World::in_directory(2), seed, 120);
     }
 }
 
@@ -574,17 +657,18 @@ fn processes_that_come_and_go_in_any_order_draw_no_id_twice() {
 #[ignore = "a storm: npm run storms -- rust"]
 fn processes_that_come_and_go_for_long_draw_no_id_twice() {
     for seed in 1000..1100 {
-        come_and_go(seed, 600);
+        come_and_go(World::new(2), seed, 600);
+        come_and_go(World::in_directory(2), seed, 600);
     }
 }
 
 /// Two hosts of up to four processes each, which start, close, are killed and stopped in the middle of calls; pages lose a name;
 /// hosts sleep. The store keeps what it has confirmed.
-fn come_and_go(seed: u64, deeds: usize) {
+fn come_and_go(world: World, seed: u64, deeds: usize) {
     // Choices follow from it, too; tokens do not.
     fastrand::seed(seed);
     let mut random = fastrand::Rng::with_seed(seed);
-    let mut world = World { layout: COARSE, ..World::new(2) };
+    let mut world = World { layout: COARSE, ..world };
     for _ in 0..8 {
         let host = world.processes.len() % 2;
         world.process(host);

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,10 +11,11 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::super::*;
-use super::driven::{LAYOUT, Store, settings};
+use super::driven::{LAYOUT, Store, register, settings};
 use super::request_in;
 use crate::lease::{At, Driver, Input, Limits, Next, Patience, Reply, Report};
 use crate::registry::entry::played::Process;
+use crate::registry::keeper::show;
 
 const LIMITS: Limits = Limits { ttl: 400, max_clock_skew: 50, max_ahead: 0 };
 
@@ -21,6 +23,8 @@ const LIMITS: Limits = Limits { ttl: 400, max_clock_skew: 50, max_ahead: 0 };
 struct Run<'a> {
     memory: &'a TempDir,
     store: &'a Mutex<Store>,
+    /// The directory that is the register, in place of the store.
+    directory: Option<&'a Path>,
     begun: Instant,
     random: fastrand::Rng,
     ids: Vec<u64>,
@@ -39,14 +43,21 @@ impl Run<'_> {
         let mut host = HostPages::of(request, Box::new(|_| true)).unwrap();
         let patience = Patience { wait: 60_000, call: 200 };
         let at = self.at();
-        let mut driver =
-            Driver::new(settings(LAYOUT, LIMITS, None), patience, at, self.random.f64());
+        let mut settings = settings(LAYOUT, LIMITS, None);
+        let mut register = self.directory.map(register);
+        if register.is_some() {
+            (settings.size, settings.has_own_clock) = (1, true);
+        }
+        let mut driver = Driver::new(settings, patience, at, self.random.f64());
         let is_killed = self.random.u8(..3) == 0;
         let (mut input, mut share, mut path) = (Input::Time, None, None);
         let mut is_closing = false;
         loop {
             let at = self.at();
             let (reports, next) = process.run(|| driver.step(input, at, &mut host));
+            if let Some(register) = &mut register {
+                show(register, &reports, &driver).unwrap();
+            }
             for report in reports {
                 match report {
                     Report::Open(page) => {
@@ -60,7 +71,7 @@ impl Run<'_> {
             let mut pause = 0;
             input = match next {
                 Next::End => return,
-                Next::Call(call, _) => {
+                Next::Call(call, within) => {
                     let is_lost = self.random.u8(..20) == 0;
                     if self.random.u8(..4) == 0 {
                         thread::sleep(Duration::from_millis(self.random.u64(..20)));
@@ -68,7 +79,13 @@ impl Run<'_> {
                     if is_lost && self.random.bool() {
                         Input::Reply(Reply::Failed, None)
                     } else {
-                        let reply = self.store.lock().answer(&call);
+                        let reply = match &mut register {
+                            None => self.store.lock().answer(&call),
+                            Some(register) => {
+                                let at_most = Duration::from_millis(within as u64);
+                                register.answer(&call, at_most).unwrap_or(Reply::Failed)
+                            }
+                        };
                         let now = SystemClock.now().ms;
                         let reply = if is_lost { Reply::Failed } else { reply };
                         Input::Reply(reply, Some(now))
@@ -105,6 +122,16 @@ impl Run<'_> {
 #[test]
 #[ignore = "a storm: npm run storms -- rust"]
 fn processes_at_one_time_draw_no_id_twice() {
+    draw_at_one_time(None);
+}
+
+#[test]
+#[ignore = "a storm: npm run storms -- rust"]
+fn processes_that_share_a_directory_draw_no_id_twice_at_one_time() {
+    draw_at_one_time(Some(TempDir::new().unwrap().path()));
+}
+
+fn draw_at_one_time(directory: Option<&Path>) {
     let hosts = [(); 2].map(|()| tempfile::tempdir_in("/dev/shm").unwrap());
     let store = Mutex::new(Store::default());
     let begun = Instant::now();
@@ -115,7 +142,7 @@ fn processes_at_one_time_draw_no_id_twice() {
                 let (memory, store) = (&hosts[number % 2], &store);
                 scope.spawn(move || {
                     let random = fastrand::Rng::with_seed(number as u64);
-                    let mut run = Run { memory, store, begun, random, ids: Vec::new() };
+                    let mut run = Run { memory, store, directory, begun, random, ids: Vec::new() };
                     while Instant::now() < end {
                         let time = Duration::from_millis(run.random.u64(..1_000));
                         run.lease(Instant::now() + time);

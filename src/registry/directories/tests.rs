@@ -1,0 +1,277 @@
+//! Leases from a directory, by threads of their own, by the clock.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::SeqCst};
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::core::clock::{Clock, SystemClock};
+use crate::generator::Policies;
+use crate::lease::{Holder, Input, Next};
+use crate::registry::keeper::directory_settings;
+use crate::registry::request::{By, Scope};
+
+const TTL_MS: i64 = 600;
+/// Longer than any test takes.
+const LONG: Duration = Duration::from_secs(60);
+const LAYOUT: Layout = Layout::new([41, 3, 5, 2, 12], 1, 1_580_486_400_001);
+
+/// What the disk does.
+const WORKS: u8 = 0;
+const IS_FULL: u8 = 1;
+const HANGS: u8 = 2;
+
+/// A directory, a disk, and a place for pages.
+struct Place {
+    directory: TempDir,
+    memory: TempDir,
+    disk: Arc<AtomicU8>,
+    flushes: Arc<AtomicUsize>,
+    worker: u64,
+}
+
+impl Place {
+    /// Of a node of this test alone: the registry is the process's.
+    fn new(worker: u64) -> Place {
+        let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+        let (disk, flushes) = (Arc::default(), Arc::default());
+        Place { directory: TempDir::new().unwrap(), memory, disk, flushes, worker }
+    }
+
+    fn request(&self, scope: Scope) -> Request {
+        Request {
+            layout: LAYOUT,
+            datacenter_id: 7,
+            worker_id: None,
+            policies: Policies { max_wait: LONG, ..Policies::default() },
+            max_ahead_ms: 0,
+            scope,
+            shared: Some(self.memory.path().to_owned()),
+            by: By::Lease,
+        }
+    }
+
+    fn register(&self) -> Register {
+        let (disk, flushes) = (self.disk.clone(), self.flushes.clone());
+        let flush = move |_: &Path, file: &File| {
+            flushes.fetch_add(1, SeqCst);
+            while disk.load(SeqCst) == HANGS {
+                thread::sleep(Duration::from_millis(1));
+            }
+            match disk.load(SeqCst) {
+                IS_FULL => Err(io::ErrorKind::StorageFull.into()),
+                _ => file.sync_data(),
+            }
+        };
+        Register::with(self.directory.path(), Arc::new(flush)).unwrap()
+    }
+
+    fn take(&self) -> Result<DirectoryLease, Failure> {
+        self.take_in(Scope::Host, TTL_MS, (Duration::ZERO, LONG))
+    }
+
+    fn take_in(
+        &self,
+        scope: Scope,
+        ttl: i64,
+        waits: (Duration, Duration),
+    ) -> Result<DirectoryLease, Failure> {
+        let (register, pages, settings) = self.parts(scope, ttl);
+        DirectoryLease::take(register, pages, settings, waits)
+    }
+
+    fn parts(&self, scope: Scope, ttl: i64) -> (Register, HostPages, Settings) {
+        let pages = HostPages::of(self.request(scope), Box::new(|_| true)).unwrap();
+        let holder = Holder::new(std::process::id(), 1, "", "host");
+        let settings = directory_settings(LAYOUT, 7, Some(self.worker), (ttl, 0), holder);
+        (self.register(), pages, settings)
+    }
+
+    fn share(&self, lease: &DirectoryLease) -> Share {
+        lease.share(&self.request(Scope::Host)).unwrap()
+    }
+}
+
+/// Waits until something is so.
+fn until(mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < LONG, "it never is");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The tick of an ID that a thread gets which may wait for it.
+fn tick(share: &Share) -> Option<i64> {
+    let mut ids = [0; 1];
+    share.fill(&mut ids).ok()?;
+    Some((ids[0] >> 22) as i64)
+}
+
+fn now_tick() -> i64 {
+    LAYOUT.tick_at(SystemClock.now().ms)
+}
+
+#[test]
+fn a_lease_takes_its_slot_renews_it_and_frees_it() {
+    let place = Place::new(0);
+    let lease = place.take().unwrap();
+    let share = place.share(&lease);
+    let first = tick(&share).unwrap();
+    // It is issued from for longer than the ceiling of the take.
+    until(|| tick(&share).unwrap() > first + 3 * TTL_MS);
+    let Leased { slot, lost, failure, has_ended } = lease.state();
+    assert!(slot.is_some() && lost.is_none() && failure.is_none() && !has_ended);
+    let flushes = place.flushes.load(SeqCst) as u64;
+    let renewals = slot.unwrap().page().lease_status().unwrap().renewals;
+    // Of two files, their names, and two changes, before the first one; and of one under way.
+    assert!(renewals >= 3 && flushes <= 6 + renewals + 1, "{flushes} for {renewals} renewals");
+    let last = tick(&share).unwrap();
+    drop(share);
+    lease.release(LONG);
+    let next = place.take().unwrap();
+    let share = place.share(&next);
+    let floor = next.state().slot.unwrap().page().sequence().floor();
+    assert!((last..=now_tick()).contains(&floor), "what was issued, and not the ceiling");
+    assert!(tick(&share).unwrap() > last);
+}
+
+#[test]
+fn a_held_slot_is_refused_with_its_holder_or_waited_for() {
+    let place = Place::new(1);
+    let take = |scope, wait| place.take_in(scope, 60_000, (wait, LONG));
+    // Of this process alone: others cannot share it.
+    let lease = take(Scope::Process, Duration::ZERO).unwrap();
+    let failure = take(Scope::Host, Duration::ZERO).err().unwrap();
+    assert_eq!(failure.fault.kind, "claim-held");
+    assert_eq!(failure.fault.parts("holders").len(), 1, "{failure:?}");
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| take(Scope::Host, LONG));
+        thread::sleep(Duration::from_millis(20));
+        lease.release(LONG);
+        assert!(waiting.join().unwrap().is_ok());
+    });
+}
+
+#[test]
+fn a_disk_that_fails_stops_nobody_before_the_ceiling() {
+    for (worker, fault) in [(2, IS_FULL), (3, HANGS)] {
+        let place = Place::new(worker);
+        let lease = place.take().unwrap();
+        let share = place.share(&lease);
+        let page = lease.state().slot.unwrap();
+        let ceiling = || page.page().cells().ceiling();
+        place.disk.store(fault, SeqCst);
+        let flushes = place.flushes.load(SeqCst);
+        until(|| place.flushes.load(SeqCst) > flushes);
+        // The renewal under way fails, or hangs. The ceiling stays.
+        let reached = ceiling();
+        until(|| match share.try_reserve_next(|_| 1) {
+            Ok(reserved) => {
+                assert!(reserved.block.tick <= reached);
+                false
+            }
+            Err(_) => true,
+        });
+        assert!(now_tick() > reached && ceiling() == reached);
+        if fault == IS_FULL {
+            until(|| lease.state().failure.is_some());
+            let failure = lease.state().failure.unwrap();
+            assert_eq!(failure.detail("reason"), Some(&"StorageFull".into()));
+        }
+        // Once it works again, IDs go on.
+        place.disk.store(WORKS, SeqCst);
+        assert!(tick(&share).unwrap() > reached);
+        until(|| lease.state().failure.is_none());
+        drop((share, page));
+        lease.release(LONG);
+    }
+}
+
+#[test]
+fn a_disk_that_hangs_holds_no_opening_and_no_release_for_long() {
+    let place = Place::new(4);
+    let lease = place.take().unwrap();
+    place.disk.store(HANGS, SeqCst);
+    let flushes = place.flushes.load(SeqCst);
+    until(|| place.flushes.load(SeqCst) > flushes);
+    let begun = Instant::now();
+    lease.release(Duration::from_millis(50));
+    assert!(begun.elapsed() < LONG, "{:?}", begun.elapsed());
+    let other = Place { worker: 5, ..place };
+    let waits = (Duration::ZERO, Duration::from_millis(50));
+    let failure = other.take_in(Scope::Host, TTL_MS, waits).err().unwrap();
+    assert_eq!(failure.fault.kind, "disk-hangs");
+    other.disk.store(WORKS, SeqCst);
+    // The abandoned lease has ended by itself: its slot is free.
+    until(|| other.take().is_ok());
+}
+
+#[test]
+fn after_a_restore_another_page_begins_above_what_was_confirmed() {
+    let place = Place::new(6);
+    let lease = place.take().unwrap();
+    let before = lease.state().slot.unwrap();
+    let reached = before.page().cells().ceiling();
+    let heard = Arc::new(AtomicUsize::new(0));
+    let listener: Arc<crate::core::listeners::Listener> = {
+        let heard = heard.clone();
+        Arc::new(move || {
+            heard.fetch_add(1, SeqCst);
+        })
+    };
+    lease.listeners().add(&listener);
+    lease.restore();
+    until(|| lease.state().slot.is_some_and(|slot| slot != before));
+    assert!(before.page().has_ended() && heard.load(SeqCst) >= 2);
+    let window = lease.state().slot.unwrap().page().sequence().window();
+    assert!(window.floor >= reached, "what the other machine has confirmed is not issued again");
+    assert!(tick(&place.share(&lease)).unwrap() > reached);
+}
+
+#[test]
+fn those_who_want_the_same_share_a_lease_until_all_have_given_it_up() {
+    let place = Place::new(7);
+    let take = || {
+        let (register, pages, settings) = place.parts(Scope::Process, 60_000);
+        let wanted = Common::of(&register, &pages, &settings);
+        let waits = (Duration::ZERO, LONG);
+        DirectoryLease::common(wanted, || DirectoryLease::take(register, pages, settings, waits))
+    };
+    let [one, two] = [take().unwrap(), take().unwrap()];
+    assert!(Arc::ptr_eq(&one, &two));
+    let pages = [&one, &two].map(|lease| lease.state().slot.unwrap());
+    assert!(pages[0] == pages[1]);
+    let page = pages[0].clone();
+    drop((pages, one));
+    assert!(!page.page().has_ended());
+    Arc::into_inner(two).unwrap().release(LONG);
+    assert!(page.page().has_ended());
+    assert!(take().unwrap().state().slot.unwrap() != page);
+}
+
+#[test]
+fn who_restarts_long_after_a_kill_begins_with_a_page_of_its_own() {
+    let place = Place::new(8);
+    let (register, pages, settings) = place.parts(Scope::Host, TTL_MS);
+    let patience = Patience { wait: 60_000, call: CALL_MS };
+    let mut keeper = Keeper::new(register, pages, settings, patience, now());
+    let mut input = Input::Time;
+    while keeper.page().is_none() {
+        input = match keeper.step(input, now()).1 {
+            Next::Call(call, within) => {
+                let reply = keeper.answer(&call, within).unwrap();
+                Input::Reply(reply, Some(SystemClock.now().ms))
+            }
+            _ => Input::Time,
+        };
+    }
+    let killed = keeper.page().unwrap().page().id();
+    until(|| keeper.is_low());
+    drop(keeper);
+    let lease = place.take().unwrap();
+    assert!(lease.state().slot.unwrap().page().id() != killed, "one with a ceiling ahead");
+}
