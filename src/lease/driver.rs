@@ -15,6 +15,9 @@ const RETRY_MS: (i64, i64) = (100, 1000);
 /// The shortest pause for each call of a search that found no slot, and the longest such pause: a store whose lines are all held is
 /// not read all the time.
 const SEARCH_MS: (i64, i64) = (100, 5000);
+/// The shortest and the longest pause of a caller who waits for a slot of a directory, which costs no server anything. In between, 1 ms
+/// for each call of the search: one in many files uses little of a CPU.
+const WAIT_MS: (i64, i64) = (20, 1000);
 /// The shortest and the longest pause between looks at a page, which other processes of the host may end; in between, 1/12 ttl.
 const LOOK_MS: (i64, i64) = (50, 1000);
 /// The time for the release of a slot.
@@ -378,6 +381,9 @@ impl<P: Clone> Driver<P> {
     fn pause(&self) -> i64 {
         if self.machine.page().is_some() {
             return (self.ttl / 10).clamp(RETRY_MS.0, RETRY_MS.1);
+        }
+        if matches!(self.life, Life::Opening(_)) && self.machine.settings.has_own_clock {
+            return self.calls.clamp(WAIT_MS.0, WAIT_MS.1);
         }
         let pause = (RETRY_MS.0 << self.tries.min(4)).min(RETRY_MS.1);
         pause.max((self.calls * SEARCH_MS.0).min(SEARCH_MS.1))

@@ -80,6 +80,25 @@ fn another_host_is_refused_while_a_holder_lives_and_takes_the_slot_once_it_was_k
 }
 
 #[test]
+fn who_waits_has_a_slot_50_ms_after_one_is_free() {
+    for (claim, is_killed) in [(CLAIM, true), (CLAIM, false), (None, true), (None, false)] {
+        let mut world = World::in_directory(2);
+        let processes = [(); 4].map(|()| world.process(0));
+        let holders = [0, 1, 2, 3].map(|at| world.start(processes[at], Some(at as u64)));
+        let waiting = world.process(1);
+        let waiting = world.start(waiting, claim);
+        world.pass(7_000);
+        assert_eq!(world.tenure(waiting), None);
+        match is_killed {
+            true => world.kill(processes[2]),
+            false => world.close(holders[2]),
+        }
+        world.pass(50);
+        assert_eq!(world.tenure(waiting).map(|tenure| tenure.worker), CLAIM);
+    }
+}
+
+#[test]
 fn a_stopped_holder_keeps_its_slot_until_it_has_expired_for_half_a_ttl() {
     let mut world = World::in_directory(2);
     let [one, two] = [0, 1].map(|host| world.process(host));
