@@ -42,7 +42,7 @@ function setDefault(flake) {
 
 /** Opens the default instance. It is set before subscribers are called, so they may use it. */
 function openDefault(settings) {
-  const opened = openNow(settings, { common: true });
+  const opened = openNow(settings, { isCommon: true });
   return new SnowFlake(Object.assign(opened, { onCreated: setDefault }));
 }
 

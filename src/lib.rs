@@ -8,14 +8,12 @@
 //! | `files` | files of any content: paths, locks, owners, creation, the operating system's part |
 //! | `pages` | pages: the memory in which threads and a host's processes share a node's sequence; places, terms |
 //! | `generator` | a node's present page with its clock, window and waits |
-//! | `authority` | the authority that allows a page to issue: slot files, their records, the thread that renews them; resets |
 //! | `lease` | the protocol of leases, without input and output: `js/lease` makes the calls that it wants |
 //! | `register` | a directory as a register of leases |
 //! | `registry` | one generator per node for the whole process |
 //! | `ring` | IDs generated ahead, taken by many threads without a lock |
 //! | `binding` | Node-API; only this folder depends on Node |
 
-pub mod authority;
 #[cfg(not(test))]
 mod binding;
 pub mod core;

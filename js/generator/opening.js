@@ -5,7 +5,7 @@ const { openChannel, openChannelLater } = require('../runtime/channel.js');
 const { checkGiven, variable } = require('../messages/checks.js');
 const { configError, describe } = require('../messages/errors.js');
 const { propertyOf } = require('../ids/properties.js');
-const { NativeLease } = require('../lease/native-lease.js');
+const { DirectoryLease } = require('../lease/directory-lease.js');
 const { serverUrl } = require('../stores/url.js');
 const { checkAlone } = require('../runtime/siblings.js');
 const { isRoot } = require('../runtime/user.js');
@@ -44,10 +44,10 @@ class Opened {
 
 /**
  * @param settings the result of `readOptions`
- * @param common whether all callers in this process that ask for any worker ID share one
+ * @param isCommon whether all callers in this process that ask for any worker ID share one
  */
-function openNow(settings, { common } = { common: false }) {
-  const authority = authorityOf(settings, common);
+function openNow(settings, { isCommon } = { isCommon: false }) {
+  const authority = authorityOf(settings, isCommon);
   const channel = openChannel(settings, authority) ?? openAlone(settings, authority);
   return createOpened(channel, settings);
 }
@@ -65,10 +65,10 @@ async function openLater(settings) {
   return createOpened(await openChannelLater(settings, authorityOf(settings, false)), settings);
 }
 
-function authorityOf({ clock, recording }, common) {
+function authorityOf({ clock, leasing }, isCommon) {
   if (clock !== undefined) return { ownClock: true };
-  if (recording === undefined) return {};
-  return { recording: { __proto__: null, ...recording, common } };
+  if (leasing === undefined) return {};
+  return { isLeased: true, leasing: { __proto__: null, ...leasing, isCommon } };
 }
 
 /** The functions that a register lacks; undefined for a URL or a value that is no object. */
@@ -155,8 +155,8 @@ function openedOf(channel, before) {
     else warnOfUnusable(fault);
   }
   const settings = { __proto__: null, ...before, workerId: channel.workerId };
-  if (settings.recording === undefined) return new Opened(channel, settings);
-  return new Opened(channel, settings, new NativeLease(channel));
+  if (settings.leasing === undefined) return new Opened(channel, settings);
+  return new Opened(channel, settings, new DirectoryLease(channel, settings));
 }
 
 module.exports = { Opened, openLease, openNow };

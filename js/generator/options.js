@@ -158,8 +158,8 @@ function noBits(name, isUnique) {
   );
 }
 
-/** The directory that records the node, from the options or else from the environment; undefined if there is none. */
-function readRecording(given) {
+/** The lease from a directory, from the options or else from the environment; undefined if there is none. */
+function readDirectoryLease(given) {
   let { state, lease } = given;
   let names = { state: 'state', lease: 'lease' };
   // The clock option is for tests, so the environment's stores do not apply to it.
@@ -184,7 +184,7 @@ function readRecording(given) {
   }
   if (given.clock !== undefined) {
     throw configError(
-      'an instance with the option clock is not recorded: leave out clock, or state and lease',
+      'an instance with the option clock has no lease: leave out clock, or state and lease',
     );
   }
   const isFromEnvironment = lease !== undefined && given.lease === undefined;
@@ -221,7 +221,7 @@ function checkEpoch({ epoch }) {
   );
 }
 
-/** @param isFree whether neither a record nor a lease bounds the node's IDs */
+/** @param isFree whether no lease bounds the node's IDs */
 function readMaxAhead(given, isFree) {
   const maxAhead = wholeNumber('maxAhead', given, 0, MAX_AHEAD_MS);
   if (maxAhead > 0 && isFree) throw faultError({ kind: 'ahead-unrecorded', maxAhead });
@@ -253,17 +253,17 @@ function readOptions(options = NONE, { isLeased, isClaim } = UNLEASED) {
     );
   }
   if (clock === undefined) checkEpoch(layout);
-  const recording = isLeased ? undefined : readRecording(given);
+  const leasing = isLeased ? undefined : readDirectoryLease(given);
   choice('scope', scope, SCOPES);
   if (scope === 'host' && clock !== undefined) {
     throw configError(
       "an instance with the option clock shares no sequence: leave out clock, or scope 'host'",
     );
   }
-  const isFree = !isLeased && recording === undefined && clock === undefined;
+  const isFree = !isLeased && leasing === undefined && clock === undefined;
   const isUnique = isLeased || given.workerId !== undefined;
   const fields = { datacenterId: layout.datacenterBits };
-  if (isClaim || (!isLeased && !recording?.anyWorker)) fields.workerId = layout.workerBits;
+  if (isClaim || (!isLeased && !leasing?.anyWorker)) fields.workerId = layout.workerBits;
   return {
     __proto__: null,
     layout,
@@ -275,7 +275,7 @@ function readOptions(options = NONE, { isLeased, isClaim } = UNLEASED) {
     scope,
     shared: sharedDirectory(),
     clock,
-    recording,
+    leasing,
   };
 }
 
@@ -324,8 +324,7 @@ function readLeaseOptions(options = NONE, directory, isOfEnvironment = false) {
   // By default a claim waits until the lease of its killed predecessor has expired.
   if (isClaim && waitForSlot === undefined) leasing.wait = leasing.ttl + leasing.callTimeout;
   // This lease replaces the one that the environment names.
-  const { recording, ...settings } = readOptions(others, { isLeased: true, isClaim });
-  return ownOf({ ...settings, leasing });
+  return ownOf({ ...readOptions(others, { isLeased: true, isClaim }), leasing });
 }
 
 module.exports = {

@@ -17,19 +17,12 @@ const {
   setTimeout,
   unixNow,
 } = require('../runtime/time.js');
-const {
-  warnOfFloor,
-  warnOfNamespace,
-  warnOfNamespaceLoss,
-  warnOfNewSlot,
-} = require('../messages/warnings.js');
+const { warnOfFloor, warnOfNamespace } = require('../messages/warnings.js');
 const atExit = require('./release-at-exit.js');
 const { StoreCalls, closeRegister } = require('./calls.js');
 const { checkedRegister } = require('./own-store.js');
+const { Losses, leaseInfo } = require('./report.js');
 const timing = require('./timing.js');
-
-/** Owners of the lost slots that this thread has warned of. */
-const warned = new Set();
 
 /** Of a call without a reply. */
 const FAILED = Object.freeze({ __proto__: null, kind: 'failed' });
@@ -50,9 +43,9 @@ class StoreLease {
   #slot;
   /** How far ahead of the store's clock the namespace's floor may be after a loss of data, when the slot was opened, ms. */
   #reach;
-  /** The kind of loss, and the slot before. */
+  /** The kind of loss. */
   #lost;
-  #before;
+  #losses;
   #failure;
   /** Why the last call failed. */
   #callFailure;
@@ -79,6 +72,7 @@ class StoreLease {
   constructor(register, settings) {
     const { leasing, workerId: claim, maxAhead = 0 } = settings;
     this.#register = checkedRegister(register);
+    this.#losses = new Losses(this.#register);
     this.#settings = settings;
     this.#calls = new StoreCalls(this.#register, leasing.callTimeout);
     const { name: store, assign, mayForget, bucketSize: size } = this.#register;
@@ -131,20 +125,17 @@ class StoreLease {
 
   /** The public `lease`. */
   report() {
-    // As the page is now, before the next look.
-    const { ended, ...slot } = ownOf(this.#read());
-    const lost = this.#state === 'held' ? ended : this.#state === 'lost' ? this.#lost : undefined;
-    const hasPassed = this.#state !== 'released' && unixNow() > slot.ceiling;
     const skew = this.#driver.skew();
-    return {
-      store: sanitize(this.#register.name),
-      ...slot,
-      ...(this.#register.scope === 'process' ? { expires: null } : {}),
-      state: lost === undefined ? (hasPassed ? 'expired' : this.#state) : 'lost',
-      ...(lost === undefined ? {} : { lost }),
-      ...(Math.abs(skew) > this.#settings.leasing.maxClockSkew ? { clockSkew: skew } : {}),
-      ...(this.#failure === undefined ? {} : { failure: describe(this.#failure) }),
-    };
+    const isSkewed = Math.abs(skew) > this.#settings.leasing.maxClockSkew;
+    // As the page is now, before the next look.
+    const page = ownOf(this.#read());
+    if (this.#register.scope === 'process') page.expires = null;
+    return leaseInfo(sanitize(this.#register.name), page, {
+      state: this.#state,
+      lost: this.#lost,
+      clockSkew: isSkewed ? skew : undefined,
+      failure: this.#failure === undefined ? undefined : describe(this.#failure),
+    });
   }
 
   /** Stops IDs and releases the slot, if no other process of the host uses it. */
@@ -340,7 +331,7 @@ class StoreLease {
     this.#reach = this.#driver.reach();
     const wasLost = this.#state === 'lost';
     this.#state = 'held';
-    if (wasLost) this.#warnOnce(warnOfNewSlot, { newWorkerId: this.workerId });
+    if (wasLost) this.#losses.noteNext(this.workerId);
     // A slot of the host may have expired before this process joined it: it has IDs once it was renewed, or taken over.
     if (unixNow() <= opened.ceiling) this.#onSettled();
     else this.#tell(WANTED);
@@ -386,28 +377,11 @@ class StoreLease {
   #lose(loss) {
     if (this.#state === 'released') return;
     this.#lost = loss;
-    this.#before = this.#slot;
     this.#isAssigned = false;
     this.#state = 'lost';
     this.#show(false);
-    if (loss === 'reverted') {
-      this.#warnOnce(warnOfNamespaceLoss, { reach: this.#reach });
-    }
+    this.#losses.note(this.#slot, loss, this.#reach);
     this.#publish();
-  }
-
-  /** Warns once of the loss of a slot. */
-  #warnOnce(warnOf, more) {
-    const { owner, slot } = this.#before;
-    if (warned.has(owner)) return;
-    warned.add(owner);
-    const { workerId } = slot;
-    warnOf(this.#register, {
-      workerId,
-      lost: this.#lost,
-      isShared: ownOf(this.#before).scope === 'host',
-      ...more,
-    });
   }
 
   #publish() {

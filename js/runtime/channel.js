@@ -6,11 +6,11 @@ const native = require('./native.js');
 
 /**
  * @param settings the result of `readOptions`
- * @param authority the authority that allows the process to issue IDs, if there is one: ownClock, recording, or
- *   isLeased with lease, as src/binding/request.rs reads them
+ * @param authority the authority that allows the process to issue IDs, if there is one: ownClock, or isLeased with a lease from a
+ *   store, or with leasing, the settings of one from a directory, as src/binding/request.rs reads them
  */
 function requestOf(settings, authority) {
-  const { clock: _, recording, leasing, ...own } = settings;
+  const { clock: _, leasing, ...own } = settings;
   // Without a prototype, so that a polluted Object.prototype adds no options.
   return { __proto__: null, ...own, ...authority };
 }

@@ -15,7 +15,7 @@ use slab::Slab;
 
 use super::draw::SharedBlock;
 use super::memory::Ids;
-use super::reports::{lease_of, news_of, refusal_of, stats_of};
+use super::reports::{directory_lease_of, news_of, refusal_of, stats_of};
 use super::request::Requested;
 use super::source::Source;
 use super::values::{Value, end_of, report};
@@ -194,13 +194,13 @@ impl Channel {
     /// The lease from a directory, if there is one.
     #[napi(catch_unwind)]
     pub fn lease(&self) -> Option<Value> {
-        self.find(|source| lease_of(source))
+        self.find(directory_lease_of)
     }
 
-    /// Calls a function after each renewal of that lease.
+    /// Calls a function after each change of that lease, and after each renewal.
     #[napi(catch_unwind)]
     pub fn on_renewed(&self, callback: Callback) {
-        self.with(|source| source.on_renewed(&callback.0));
+        self.find(|source| Some(source.lease.as_ref()?.listeners().add(&callback.0)));
         self.renewed.borrow_mut().push(callback.0);
     }
 
@@ -217,20 +217,24 @@ impl Channel {
         self.lose();
         self.find(|source| {
             let page = source.page();
-            page.lease_status()?;
+            page.lease_status().filter(|_| source.lease.is_none())?;
             page.end_lease(Loss::Restored);
             Some(())
         })
         .is_some()
     }
 
-    /// Changes to another source. If it cannot be opened, keeps the previous one, whose page has ended, and returns the
+    /// Changes to another source: that of a request, or the present slot of its lease from a directory. If it cannot be opened, keeps the previous one, whose page has ended, and returns the
     /// fault.
     #[napi(catch_unwind)]
     pub fn move_to(&self, request: Requested) -> Option<Fault> {
         // The rest of JavaScript's block is the previous slot's, so it is not given back to the next one.
         self.lose();
-        let opened = request.0.and_then(|wanted| Source::open(&wanted));
+        let lease = self.find(|source| source.lease.clone());
+        let opened = request.0.and_then(|wanted| match lease {
+            Some(lease) => Source::of_lease(&wanted, &lease).map(Some),
+            None => Source::open(&wanted),
+        });
         match opened {
             Ok(Some(source)) => {
                 self.rejected_put.borrow().iter().for_each(|one| source.on_rejected_put(one));

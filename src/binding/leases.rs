@@ -4,16 +4,14 @@
 use napi_derive::napi;
 
 use super::records::limits_of;
-use super::values::{Value, end_of, list, or_null, report};
+use super::reports::{loss_word, page_lease_of};
+use super::values::{Value, list, report};
 use crate::core::fault::Failure;
-use crate::core::layout::Tick;
-use crate::core::loss::Loss;
 use crate::lease::{
-    At, CONFIRMED, Call, Driver, Found, Holder, Input, Key, Limits, Next, Patience, Record, Reply,
-    Report, Settings, Token,
+    At, Call, Driver, Found, Holder, Input, Key, Limits, Next, Patience, Record, Reply, Report,
+    Settings, Token,
 };
-use crate::pages::Page;
-use crate::registry::{HostPage, HostPages, Reasons, Request, Share};
+use crate::registry::{HostPage, HostPages, Reasons, Request};
 use crate::ring::{self, Caching};
 
 /// The settings of a lease. Times in ms.
@@ -87,7 +85,7 @@ impl LeaseDriver {
     /// The state of the slot; null while there is none. Times in Unix ms: a tick is shown as its last ms.
     #[napi(catch_unwind)]
     pub fn state(&self) -> Value {
-        let state = self.slot.as_ref().and_then(|slot| self.state_of(slot.page()));
+        let state = self.slot.as_ref().and_then(|slot| page_lease_of(slot.page()));
         state.unwrap_or(Value::Null)
     }
 
@@ -134,19 +132,13 @@ impl LeaseDriver {
         };
         let patience = Patience { wait: settings.wait as i64, call: settings.call_timeout as i64 };
         let at = At { mono: mono as i64, wall: wall.floor() as i64 };
-        let is_usable =
-            Box::new(move |share: &Share| caching.is_none_or(|one| ring::fits(share, &one)));
         Ok(LeaseDriver {
             reasons: Reasons::new(store, &wanted),
             driver: Driver::new(wanted, patience, at, fastrand::f64()),
-            host: HostPages::of(request, is_usable)?,
+            host: HostPages::of(request, ring::usable(caching))?,
             slot: None,
             call: None,
         })
-    }
-
-    fn settings(&self) -> &Settings {
-        self.driver.machine().settings()
     }
 
     /// The present slot.
@@ -196,7 +188,7 @@ impl LeaseDriver {
             Report::Lost(loss) => {
                 // Others may use the page again, if it is left and has not ended.
                 self.slot = None;
-                report!(kind: "lost", lost: word_of(loss))
+                report!(kind: "lost", lost: loss_word(loss))
             }
             Report::Failed => {
                 let fault = self.host.take_failure().map(|failure| Value::from(failure.fault));
@@ -209,33 +201,6 @@ impl LeaseDriver {
             Report::Unsettled => report!(kind: "unsettled", fault: self.reasons.unsettled()),
             Report::Unlocked => report!(kind: "unlocked"),
         }
-    }
-
-    fn state_of(&self, page: &Page) -> Option<Value> {
-        let leasing = page.lease_status()?;
-        let is_shared = self.host.is_of_host();
-        let (floor, ceiling) = (page.sequence().floor(), page.cells().ceiling());
-        let has_ended = leasing.loss.is_some() || page.has_ended() || !page.is_current();
-        Some(report!(
-            scope: if is_shared { "host" } else { "process" },
-            slot: report!(
-                datacenterId: self.settings().datacenter,
-                workerId: page.header().node.worker_id(),
-            ),
-            owner: Token(leasing.owner).to_string(),
-            floor: self.end_of(floor),
-            ceiling: end_of(&self.settings().layout, ceiling.max(floor)),
-            expires: or_null(leasing.expires_ms),
-            renewals: leasing.renewals,
-            // The process that renewed the lease last, and the start of its renewals.
-            renewer: is_shared.then(|| report!(pid: leasing.renewer, since: leasing.since_ms)),
-            ended: has_ended.then(|| word_of(HostPages::loss_of(page))),
-        ))
-    }
-
-    /// The last ms of a tick; null for the floor of a new namespace.
-    fn end_of(&self, tick: Tick) -> Value {
-        or_null((tick > CONFIRMED).then(|| end_of(&self.settings().layout, tick)))
     }
 }
 
@@ -259,16 +224,5 @@ fn call_of(call: Call, within: i64) -> Value {
             before: before.map(|token| token.to_string()),
             within,
         ),
-    }
-}
-
-/// The name of a loss in `js/`.
-fn word_of(loss: Loss) -> &'static str {
-    match loss {
-        Loss::Taken => "taken",
-        Loss::Reverted => "reverted",
-        // A slot in use is released only if its page was deleted, or another process of the host took its line over.
-        Loss::Released => "page",
-        Loss::Restored => "restored",
     }
 }

@@ -15,23 +15,29 @@ use super::request::{Requested, Wanted};
 use super::source::Source;
 use super::values::answer;
 use crate::core::fault::{Fault, fault};
-use crate::registry::By;
+use crate::registry;
 
 /// The longest wait for releases at the end of the process.
 #[cfg(unix)]
 const AT_EXIT: Duration = Duration::from_millis(500);
 
-/// The longest wait of a constructor for the disk. Opening takes a few ms, unless the disk hangs.
+/// The longest wait of a constructor for the disk. Opening takes a few ms, unless the disk hangs. Longer than a lease waits, which
+/// knows the reason.
 const DISK: Duration = Duration::from_secs(10);
+/// The longest wait of a constructor until the clock has passed a slot's floor: the layout's tick may be long, and the clock may be
+/// behind what was issued.
+const FLOOR: Duration = Duration::from_secs(1);
+/// The same without blocking the thread.
+const LATER_FLOOR: Duration = Duration::from_secs(60);
 
 /// A channel, or a fault; undefined if the host has no directory for pages.
 type Opened<'call> = Either3<Object<'call>, Fault, ()>;
 
-/// Opens a channel. For a recorded slot, blocks the thread for the disk, and until the slot is free if the request
+/// Opens a channel. For a slot of a directory, blocks the thread for the disk, and until the slot is free if the request
 /// allows a wait.
 #[napi(catch_unwind)]
 pub fn open(env: &Env, request: Requested) -> napi::Result<Opened<'_>> {
-    found(open_bounded(request), |source| Channel::build(env, source))
+    found(open_bounded(request, FLOOR), |source| Channel::build(env, source))
 }
 
 /// Like `open`, but without blocking the thread.
@@ -39,13 +45,17 @@ pub fn open(env: &Env, request: Requested) -> napi::Result<Opened<'_>> {
 pub fn open_later(env: &Env, request: Requested) -> napi::Result<Object<'_>> {
     type Resolver = Box<dyn FnOnce(Env) -> napi::Result<Opened<'static>>>;
     let (deferred, promise) = env.create_deferred::<Opened, Resolver>()?;
-    in_thread(move || match catch_unwind(AssertUnwindSafe(|| open_bounded(request))) {
-        Ok(source) => {
-            let open = move |env| found(source, |source| Channel::build(&env, source));
-            deferred.resolve(Box::new(open));
+    in_thread(move || {
+        match catch_unwind(AssertUnwindSafe(|| open_bounded(request, LATER_FLOOR))) {
+            Ok(source) => {
+                let open = move |env| found(source, |source| Channel::build(&env, source));
+                deferred.resolve(Box::new(open));
+            }
+            // Otherwise the thread would end, and the promise would never settle.
+            Err(_) => {
+                deferred.reject(napi::Error::from_reason("Rust panicked as it opened a node"))
+            }
         }
-        // Otherwise the thread would end, and the promise would never settle.
-        Err(_) => deferred.reject(napi::Error::from_reason("Rust panicked as it opened a node")),
     })?;
     Ok(promise)
 }
@@ -64,18 +74,18 @@ fn found<T, R>(
 
 /// Like [`Source::open`], but within a time limit, since a file system may hang, and neither a JavaScript thread nor a
 /// promise may.
-fn open_bounded(Requested(wanted): Requested) -> Result<Option<Source>, Fault> {
+fn open_bounded(Requested(wanted): Requested, floor: Duration) -> Result<Option<Source>, Fault> {
     #[cfg(windows)]
     stay_loaded();
     let wanted = wanted?;
-    let By::Record(recording) = &wanted.request.by else { return Source::open(&wanted) };
+    let Some(leasing) = wanted.leasing.clone() else { return Source::open(&wanted) };
     #[cfg(unix)]
     release_at_exit();
-    let at_most = DISK + recording.wait;
-    let place = recording.directory.clone();
+    let at_most = leasing.wait.saturating_add(DISK + floor);
     let (send, receive) = sync_channel(1);
     // If the caller has timed out, this closes the generator again.
-    in_thread(move || drop(send.send(Source::open(&wanted))))
+    let place = leasing.directory.clone();
+    in_thread(move || drop(send.send(Source::lease(&wanted, &leasing, floor).map(Some))))
         .map_err(|_| fault!("no-thread", purpose: "opens the slot"))?;
     receive
         .recv_timeout(at_most)
@@ -108,7 +118,7 @@ pub fn open_lease(
 fn release_at_exit() {
     extern "C" fn release() {
         // A panic must not unwind into libc.
-        let _ = catch_unwind(|| crate::registry::release_all(AT_EXIT));
+        let _ = catch_unwind(|| registry::release_all(AT_EXIT));
     }
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {

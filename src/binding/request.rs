@@ -13,7 +13,7 @@ use crate::core::clock::ManualClock;
 use crate::core::fault::{Fault, fault};
 use crate::core::layout::Layout;
 use crate::generator::{ClockBack, Policies};
-use crate::registry::{By, HostPage, Recording, Request, Scope};
+use crate::registry::{By, DirectoryLeasing, HostPage, Request, Scope};
 use crate::ring::Caching;
 
 /// A request as an argument, or its fault.
@@ -24,6 +24,8 @@ pub struct Wanted {
     pub request: Request,
     /// The slot of a lease from a store.
     pub slot: Option<HostPage>,
+    /// The settings of a lease from a directory.
+    pub leasing: Option<DirectoryLeasing>,
     /// The options of the ring; `None` for no ring.
     pub caching: Option<Caching>,
 }
@@ -64,28 +66,30 @@ impl Fields<'_> {
         let lease = self.find::<ClassInstance<LeaseDriver>>(c"lease")?;
         let slot = lease.and_then(|lease| lease.slot());
         let caching = self.find::<Object>(c"ring")?.map(|ring| Fields(ring).caching(&layout));
-        Ok(Wanted { request, slot, caching: caching.transpose()? })
+        let leasing = self.find::<Object>(c"leasing")?.map(|one| Fields(one).leasing());
+        Ok(Wanted { request, slot, leasing: leasing.transpose()?, caching: caching.transpose()? })
     }
 
     /// The authority that allows the IDs.
     fn by(&self) -> Result<By, Fault> {
-        if let Some(recording) = self.find::<Object>(c"recording")?.map(Fields) {
-            let recording = Recording {
-                directory: recording.get::<String>(c"directory")?.into(),
-                ttl: recording.time(c"ttl")?,
-                wait: recording.time(c"wait")?,
-                host: recording.get(c"host")?,
-                started_ms: recording.get(c"started")?,
-                common: recording.get(c"common")?,
-            };
-            return Ok(By::Record(recording));
-        }
         Ok(if self.is(c"isLeased")? {
             By::Lease
         } else if self.is(c"ownClock")? {
             By::Clock(Arc::new(ManualClock::default()))
         } else {
             By::Free
+        })
+    }
+
+    /// The settings of a lease from a directory.
+    fn leasing(&self) -> Result<DirectoryLeasing, Fault> {
+        Ok(DirectoryLeasing {
+            directory: self.get::<String>(c"directory")?.into(),
+            ttl: self.time(c"ttl")?,
+            wait: self.time(c"wait")?,
+            host: self.get(c"host")?,
+            started_ms: self.get(c"started")?,
+            is_common: self.get(c"isCommon")?,
         })
     }
 

@@ -4,13 +4,15 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::request::Wanted;
-use crate::core::clock::ManualClock;
-use crate::core::fault::Fault;
+use crate::core::clock::{Clock, ManualClock, SystemClock};
+use crate::core::fault::{Fault, fault};
 use crate::core::listeners::Listener;
 use crate::generator::{Refusal, Waits};
-use crate::registry::{By, Share};
+use crate::registry::{By, DirectoryLease, DirectoryLeasing, Share};
 use crate::ring::{self, Cached};
 
 /// The source of one instance's IDs.
@@ -20,25 +22,68 @@ pub struct Source {
     pub ring: Option<RingShare>,
     /// The application's clock, if there is one. Then no other instance uses the generator.
     pub clock: Option<Arc<ManualClock>>,
+    /// The lease of the share's slot, if it is from a directory. Dropped after the share, since the last one frees the slot.
+    pub lease: Option<Arc<DirectoryLease>>,
 }
 
 impl Source {
-    /// Opens the wanted source. `None` if the host has no directory for pages that other processes could join. May
-    /// block if the node is recorded.
+    /// Opens the wanted source. `None` if the host has no directory for pages that other processes could join.
     pub fn open(wanted: &Wanted) -> Result<Option<Source>, Fault> {
-        let Wanted { request, slot, caching } = wanted;
+        let Wanted { request, slot, .. } = wanted;
         let share = match slot {
             Some(slot) => slot.share(request),
             None => request.open()?,
         };
-        let Some(share) = share else { return Ok(None) };
-        let clock = match &request.by {
+        share.map(|share| Source::of(wanted, share, None)).transpose()
+    }
+
+    /// Leases a slot from a directory. Blocks for the disk, for as long as others may hold the slots, and for this long until the
+    /// clock has passed the slot's floor, if it does by then.
+    pub fn lease(
+        wanted: &Wanted,
+        leasing: &DirectoryLeasing,
+        at_most: Duration,
+    ) -> Result<Source, Fault> {
+        let is_usable = ring::usable(wanted.caching);
+        let lease = DirectoryLease::open(&wanted.request, leasing, is_usable)?;
+        let mut source = Source::of_lease(wanted, &lease)?;
+        source.share.warnings.extend(lease.state().skipped);
+        source.await_floor(at_most);
+        Ok(source)
+    }
+
+    /// The source in the present slot of a lease from a directory.
+    pub fn of_lease(wanted: &Wanted, lease: &Arc<DirectoryLease>) -> Result<Source, Fault> {
+        let share = lease.state().slot.and_then(|slot| slot.share(&wanted.request));
+        let share = share.ok_or_else(|| fault!("slot-left"))?;
+        Source::of(wanted, share, Some(lease.clone()))
+    }
+
+    fn of(
+        wanted: &Wanted,
+        share: Share,
+        lease: Option<Arc<DirectoryLease>>,
+    ) -> Result<Source, Fault> {
+        let clock = match &wanted.request.by {
             By::Clock(clock) => Some(clock.clone()),
             _ => None,
         };
-        let cached = caching.map(|caching| ring::open(&share, caching)).transpose()?;
+        let cached = wanted.caching.map(|caching| ring::open(&share, caching)).transpose()?;
         let ring = cached.map(|cached| RingShare { cached, kept: RefCell::default() });
-        Ok(Some(Source { share, ring, clock }))
+        Ok(Source { share, ring, clock, lease })
+    }
+
+    fn await_floor(&self, at_most: Duration) {
+        let begun = Instant::now();
+        let first = self.node().layout().tick_end_ms(self.window().floor) + 1;
+        loop {
+            let left = first - self.max_ahead_ms() - SystemClock.now().ms;
+            let left = Duration::from_millis(left.max(0) as u64);
+            if left.is_zero() || begun.elapsed() + left > at_most {
+                return;
+            }
+            thread::sleep(left);
+        }
     }
 
     /// Adds a listener for scheduled paddings that find the ring full. Does nothing without a ring.

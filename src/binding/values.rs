@@ -108,11 +108,6 @@ fn object_of(
     Ok(object.raw())
 }
 
-/// An ID of a namespace or owner, as 32 hexadecimal digits.
-pub fn digits(id: u128) -> String {
-    format!("{id:032x}")
-}
-
 const WIDTHS: [&CStr; 5] =
     [c"timestampBits", c"datacenterBits", c"workerBits", c"clockBackBits", c"sequenceBits"];
 

@@ -144,12 +144,6 @@ impl Fault {
         self.details.iter().find(|(of, _)| *of == name).map(|(_, detail)| detail)
     }
 
-    /// Adds a detail.
-    pub(crate) fn with(mut self, name: &'static str, detail: impl Into<Detail>) -> Fault {
-        self.details.push((name, detail.into()));
-        self
-    }
-
     /// The faults with this name.
     pub fn parts(&self, name: &str) -> &[Fault] {
         match self.detail(name) {

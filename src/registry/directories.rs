@@ -3,104 +3,152 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock, Weak};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::entry::SETTLE;
 use super::executor::{Executor, Leased};
 use super::host::HostPages;
-use super::keeper::{CALL_MS, Keeper, now};
+use super::keeper::{CALL_MS, Keeper, directory_settings, now};
 use super::reasons::Reasons;
 use super::request::Request;
 use super::share::Share;
 use crate::core::fault::{Failure, fault};
 use crate::core::layout::Layout;
 use crate::core::listeners::Listeners;
-use crate::lease::{Patience, Settings};
+use crate::lease::{Holder, Limits, Patience, Settings};
 use crate::register::Register;
 
-/// The interval of checks that a lease has been released. Most releases take this long.
+/// How long a caller waits for a directory beyond the time for which others may hold the slots. Longer than the host's lock is waited
+/// for, so that the reason is reported.
+const DISK: Duration = Duration::from_secs(9);
+/// How long the release of a lease holds its thread. It takes some 0.1 ms, unless the disk hangs.
+const RELEASE: Duration = Duration::from_secs(1);
+/// The interval of checks that a lease has been released.
 const GLANCE: Duration = Duration::from_micros(100);
 
-/// The leases that all who want the same in this process share. Each has its own lock, since callers wait for the disk under it.
-static COMMON: LazyLock<Mutex<HashMap<Common, Arc<Place>>>> = LazyLock::new(Mutex::default);
+/// The leases of this process that have not ended.
+static LEASES: LazyLock<Mutex<Vec<Weak<Executor>>>> = LazyLock::new(Mutex::default);
+/// The leases that all share who want the same.
+static COMMON: LazyLock<Mutex<HashMap<Common, Weak<DirectoryLease>>>> =
+    LazyLock::new(Mutex::default);
 
-/// The lease of all who want it, while any of them has it.
-type Place = Mutex<Weak<DirectoryLease>>;
+/// The settings of a lease from a directory, besides what is requested of its generator.
+#[derive(Clone, Debug)]
+pub struct DirectoryLeasing {
+    /// The directory.
+    pub directory: PathBuf,
+    /// How long a renewal lasts.
+    pub ttl: Duration,
+    /// The longest wait for a slot that others hold.
+    pub wait: Duration,
+    /// This host's name.
+    pub host: String,
+    /// The start of this process, Unix ms.
+    pub started_ms: i64,
+    /// Whether all callers in the process that want any slot get the same one, also where no other process shares it.
+    pub is_common: bool,
+}
 
-/// What those want who share a lease: a slot in this directory, the host's pages in that one, and the same settings.
+/// What those want who share a lease: a slot in this directory, and the host's pages in that one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Common {
+struct Common {
     directory: PathBuf,
     pages: Option<PathBuf>,
     layout: Layout,
     datacenter: u64,
     claim: Option<u64>,
-    times: (i64, i64),
 }
 
-impl Common {
-    /// Of a lease with these settings.
-    pub fn of(register: &Register, pages: &HostPages, settings: &Settings) -> Common {
-        let Settings { layout, datacenter, claim, limits, .. } = *settings;
-        Common {
+/// A lease from a directory. Dropping it frees the slot, and waits a short time for the register to note it. If that takes longer, it
+/// does so later, or the end of the process frees the slot. All shares are given up before.
+pub struct DirectoryLease {
+    executor: Arc<Executor>,
+    ttl: Duration,
+    /// How far ahead of the clock the namespace's floor may be after a loss of data, ms.
+    pub reach_ms: i64,
+}
+
+impl DirectoryLease {
+    /// The lease that a request wants. Waits until it has a slot.
+    pub fn open(
+        request: &Request,
+        leasing: &DirectoryLeasing,
+        is_usable: Box<dyn Fn(&Share) -> bool + Send>,
+    ) -> Result<Arc<DirectoryLease>, Failure> {
+        request.node()?;
+        let register = Register::open(&leasing.directory)?;
+        let pages = HostPages::of(request.clone(), is_usable)?;
+        let Request { layout, datacenter_id: datacenter, worker_id: claim, .. } = *request;
+        let wanted = Common {
             directory: register.directory().to_owned(),
             pages: pages.directory().map(|path| path.to_owned()),
             layout,
             datacenter,
             claim,
-            times: (limits.ttl, limits.max_ahead),
-        }
+        };
+        let holder = Holder::new(std::process::id(), leasing.started_ms, "", &leasing.host);
+        let times = (leasing.ttl.as_millis() as i64, request.max_ahead_ms);
+        let settings = directory_settings(layout, datacenter, claim, times, holder);
+        let start = || DirectoryLease::start(register, pages, settings, leasing.wait);
+        let lease = match leasing.is_common || claim.is_some() || wanted.pages.is_some() {
+            true => DirectoryLease::common(wanted, leasing.ttl, start)?,
+            false => Arc::new(start()?),
+        };
+        lease.executor.first(leasing.wait.saturating_add(DISK)).map(|()| lease)
     }
-}
 
-/// A lease from a directory.
-pub struct DirectoryLease {
-    executor: Arc<Executor>,
-    thread: JoinHandle<()>,
-}
-
-impl DirectoryLease {
-    /// Begins a lease, and waits until it has a slot: for `wait` while others hold them, and for `disk` more if the disk is slow.
-    pub fn take(
+    /// Begins a lease, which waits this long while others hold the slots.
+    pub(super) fn start(
         register: Register,
         host: HostPages,
         settings: Settings,
-        (wait, disk): (Duration, Duration),
+        wait: Duration,
     ) -> Result<DirectoryLease, Failure> {
         let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX / 4);
         let patience = Patience { wait: wait_ms, call: CALL_MS };
         let store = format!("file://{}", register.directory().display());
         let place = register.directory().to_owned();
         let failed = Failure::io("slot-io", "start a thread for", &place);
-        let reasons = Reasons::new(store, &settings);
-        let executor = Arc::new(Executor::new(reasons, wait.saturating_add(disk)));
+        let Limits { ttl: ttl_ms, max_clock_skew, max_ahead } = settings.limits;
+        let executor = Arc::new(Executor::new(Reasons::new(store, &settings)));
         let keeper = Keeper::new(register, host, settings, patience, now());
         let (thread, executing) = (thread::Builder::new(), executor.clone());
         let thread = thread.name("snowdrift-lease".to_owned());
-        let thread = thread.spawn(move || executing.execute(keeper)).map_err(failed)?;
-        let lease = DirectoryLease { executor, thread };
-        lease.executor.first().map(|()| lease)
+        thread.spawn(move || executing.execute(keeper)).map_err(failed)?;
+        let mut leases = LEASES.lock();
+        leases.retain(|one| one.strong_count() > 0);
+        leases.push(Arc::downgrade(&executor));
+        let ttl = Duration::from_millis(ttl_ms as u64);
+        Ok(DirectoryLease { executor, ttl, reach_ms: ttl_ms + 2 * max_clock_skew + max_ahead })
     }
 
-    /// The lease that all share who want this. The first one takes it.
-    pub fn common(
+    /// The lease that all share who want this. The first one starts it.
+    fn common(
         wanted: Common,
-        take: impl FnOnce() -> Result<DirectoryLease, Failure>,
+        ttl: Duration,
+        start: impl FnOnce() -> Result<DirectoryLease, Failure>,
     ) -> Result<Arc<DirectoryLease>, Failure> {
-        let place = wanted.directory.clone();
-        let common = COMMON.lock().entry(wanted).or_default().clone();
-        let Some(mut common) = common.try_lock_for(SETTLE) else {
-            return Err(fault!("slot-busy", place, waited: SETTLE.as_secs()).into());
-        };
-        if let Some(lease) = common.upgrade() {
-            return Ok(lease);
+        let mut common = COMMON.lock();
+        let known = common.get(&wanted).and_then(Weak::upgrade);
+        // One that has ended has found no slot, and its callers have not given it up yet.
+        if let Some(lease) = known.filter(|lease| !lease.state().has_ended) {
+            if lease.ttl == ttl {
+                return Ok(lease);
+            }
+            let store = lease.executor.store();
+            return Err(fault!("open-recorded", store, ttl: lease.ttl.as_millis()).into());
         }
-        let lease = Arc::new(take()?);
-        *common = Arc::downgrade(&lease);
+        common.retain(|_, lease| lease.strong_count() > 0);
+        let lease = Arc::new(start()?);
+        common.insert(wanted, Arc::downgrade(&lease));
         Ok(lease)
+    }
+
+    /// The directory, as errors name it.
+    pub fn store(&self) -> &str {
+        self.executor.store()
     }
 
     /// The present state.
@@ -108,45 +156,31 @@ impl DirectoryLease {
         self.executor.state()
     }
 
-    /// Another share in the generator of the present slot, for one user.
-    pub fn share(&self, request: &Request) -> Option<Share> {
-        self.state().slot?.share(request)
-    }
-
     /// Listeners notified whenever the state changes, and after each renewal.
     pub fn listeners(&self) -> &Listeners {
         &self.executor.listeners
-    }
-
-    /// This machine was restored from a snapshot: the page ends at once.
-    pub fn restore(&self) {
-        self.executor.wish(|wishes| wishes.is_restored = true);
-    }
-
-    /// Releases the slot, and waits this long for the register to note it. If that takes longer, it does so later, or the end of
-    /// the process frees the slot. All shares are given up before.
-    pub fn release(self, at_most: Duration) {
-        DirectoryLease::release_all(vec![self], Instant::now() + at_most);
-    }
-
-    /// Releases several at once. It needs nothing that the end of a process has destroyed already.
-    pub fn release_all(leases: Vec<DirectoryLease>, deadline: Instant) {
-        leases.iter().for_each(DirectoryLease::give_up);
-        for lease in &leases {
-            while !lease.thread.is_finished() && Instant::now() < deadline {
-                thread::sleep(GLANCE);
-            }
-        }
-    }
-
-    fn give_up(&self) {
-        self.executor.wish(|wishes| wishes.is_closing = true);
     }
 }
 
 impl Drop for DirectoryLease {
     fn drop(&mut self) {
-        self.give_up();
+        self.executor.close();
+        await_ends(&[self.executor.clone()], RELEASE);
+    }
+}
+
+/// Releases all leases at the end of the process, within this time. It needs nothing that the end of a process has destroyed already.
+pub fn release_all(at_most: Duration) {
+    let Some(mut leases) = LEASES.try_lock_for(at_most) else { return };
+    let leases: Vec<_> = leases.drain(..).filter_map(|one| one.upgrade()).collect();
+    leases.iter().for_each(|one| one.close());
+    await_ends(&leases, at_most);
+}
+
+fn await_ends(leases: &[Arc<Executor>], at_most: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < at_most && leases.iter().any(|one| !one.state().has_ended) {
+        thread::sleep(GLANCE);
     }
 }
 

@@ -1,26 +1,19 @@
 //! The process's entry for a node: its generators and their users.
 
 use std::collections::HashMap;
-use std::mem;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use super::request::{By, Request};
-use crate::authority::{Lease, Report};
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequencer::NEVER;
 use crate::generator::Generator;
 use crate::pages::Terms;
-
-/// The longest wait for another thread that takes or releases the same slot. Shorter than a constructor's wait for
-/// the disk, so that the constructor can report this reason.
-pub(super) const SETTLE: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 8_000 });
 
 /// The time for which a list of second users is valid. Reading it takes as long as all else where the process has the
 /// node open.
@@ -35,7 +28,6 @@ pub(super) struct Entry {
     /// The highest tick that the process's other generators of the node have reached.
     reached: AtomicI64,
     pub tenancy: Mutex<Tenancy>,
-    settled: Condvar,
 }
 
 #[derive(Default)]
@@ -43,8 +35,6 @@ pub(super) struct Tenancy {
     /// The generators in use. More than one only while some instances have moved to the next leased page and others
     /// have not.
     pub uses: Vec<Use>,
-    /// Whether a thread takes or releases a slot at the disk.
-    pub is_changing: bool,
 }
 
 /// A generator in use: on the process's own page, on the host's, or on a leased one.
@@ -60,12 +50,10 @@ pub(super) struct Use {
 pub(super) enum Held {
     /// Nothing.
     Free,
-    /// A window that JavaScript raises.
+    /// A window that its lease raises.
     Window,
     /// The same, on a page of the host's processes.
     Page,
-    /// A slot of this directory.
-    Record(Lease, PathBuf),
 }
 
 impl Entry {
@@ -75,7 +63,6 @@ impl Entry {
             own: OnceLock::new(),
             reached: AtomicI64::new(NEVER),
             tenancy: Mutex::default(),
-            settled: Condvar::new(),
         })
     }
 
@@ -108,41 +95,11 @@ impl Entry {
         let lost = tenancy.uses.iter().filter(|one| one.generator.page().has_ended());
         lost.for_each(|one| self.note_reached(one.generator.highest()));
     }
-
-    /// The tenancy, once no thread takes or releases a slot.
-    pub fn settled_tenancy(&self) -> Result<MutexGuard<'_, Tenancy>, Failure> {
-        let mut tenancy = self.tenancy.lock();
-        self.settled.wait_while_for(&mut tenancy, |tenancy| tenancy.is_changing, SETTLE);
-        if tenancy.is_changing {
-            let (datacenter, worker) = (self.node.datacenter_id(), self.node.worker_id());
-            let waited = SETTLE.as_secs();
-            return Err(fault!("slot-busy", datacenter, worker, waited).into());
-        }
-        Ok(tenancy)
-    }
-
-    /// Takes or releases a slot. The disk may hang: callers that open the node without a store must not wait for it.
-    pub fn unlocked<R>(&self, tenancy: &mut MutexGuard<Tenancy>, work: impl FnOnce() -> R) -> R {
-        tenancy.is_changing = true;
-        let done = MutexGuard::unlocked(tenancy, work);
-        tenancy.is_changing = false;
-        self.settled.notify_all();
-        done
-    }
 }
 
 impl Tenancy {
     /// The use that a request shares; none where it begins one. Refuses what the process has open in another way.
-    /// `store`: the directory of the wanted slot.
-    pub fn find(
-        &mut self,
-        request: &Request,
-        is_host: bool,
-        store: Option<&Path>,
-    ) -> Result<Option<&mut Use>, Failure> {
-        if self.is_changing {
-            return Err(fault!("open-recorded").into());
-        }
+    pub fn find(&mut self, request: &Request, is_host: bool) -> Result<Option<&mut Use>, Failure> {
         for one in self.uses.iter_mut().rev() {
             let scope = if one.generator.directory().is_some() { "host" } else { "process" };
             let elsewhere = || fault!("open-in-scope", scope);
@@ -157,18 +114,6 @@ impl Tenancy {
                 (_, By::Lease) if scope == "host" => continue,
                 (_, By::Lease) => Some(elsewhere()),
                 (Held::Window, By::Free | By::Clock(_)) => Some(fault!("open-leased")),
-                (Held::Window | Held::Free, By::Record(_)) => Some(fault!("open-unrecorded")),
-                (Held::Record(lease, directory), by) => {
-                    let Report { store: name, ttl, .. } = lease.report();
-                    let is_recorded = matches!(by, By::Record(wanted) if wanted.ttl == ttl);
-                    if store.is_some() && request.worker_id.is_some() && one.is_host_lease() {
-                        Some(fault!("open-leased", store: name))
-                    } else if !is_recorded || store != Some(directory) {
-                        Some(fault!("open-recorded", store: name, ttl: ttl.as_millis()))
-                    } else {
-                        is_elsewhere.then(elsewhere)
-                    }
-                }
                 (Held::Free, _) => is_elsewhere.then(elsewhere),
             };
             // All users at one time agree on it; the first one decides.
@@ -191,15 +136,10 @@ impl Tenancy {
             let is_taken = match one.held {
                 Held::Page => page.sequence().is_closed(),
                 Held::Window => page.sequence().is_closed() || is_own(),
-                _ => false,
+                Held::Free => false,
             };
             is_taken && !page.has_ended()
         })
-    }
-
-    /// Whether a slot of the node can be taken.
-    pub fn is_free(&self) -> bool {
-        !self.is_changing && self.uses.iter().all(Use::has_ended)
     }
 }
 
@@ -207,19 +147,6 @@ impl Use {
     /// Whether it is on a leased page that issues nothing any more.
     fn has_ended(&self) -> bool {
         matches!(self.held, Held::Page) && self.generator.page().has_ended()
-    }
-
-    /// The lease of its slot in a directory.
-    pub fn lease(&self) -> Option<&Lease> {
-        match &self.held {
-            Held::Record(lease, _) => Some(lease),
-            _ => None,
-        }
-    }
-
-    /// Whether the host's processes have leased the slot.
-    pub fn is_host_lease(&self) -> bool {
-        self.terms().authority.is_host_lease()
     }
 
     fn terms(&self) -> Terms {
@@ -235,23 +162,6 @@ impl Use {
         let look = || (Instant::now(), directory.second_users(self.generator.node()));
         self.second_users.insert(known.unwrap_or_else(look)).1.clone()
     }
-}
-
-/// Releases all slots still held at the end of the process. Takes at most this long, and skips slots whose state
-/// another thread is changing.
-pub fn release_all(at_most: Duration) {
-    let deadline = Instant::now() + at_most;
-    let Some(nodes) = NODES.try_lock_for(at_most) else { return };
-    let held = nodes.values().filter_map(|entry| {
-        let mut tenancy = entry.tenancy.try_lock_until(deadline)?;
-        let one = tenancy.uses.iter_mut().find(|one| one.lease().is_some())?;
-        let held = mem::replace(&mut one.held, Held::Free);
-        // Nothing opens the node any more.
-        tenancy.is_changing = true;
-        Some(held)
-    });
-    let lease = |held| if let Held::Record(lease, _) = held { Some(lease) } else { None };
-    Lease::release_all(held.filter_map(lease).collect(), deadline);
 }
 
 /// Other processes, as a thread of a test plays them: each has entries of its own, and opens files of its own.

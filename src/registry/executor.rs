@@ -2,6 +2,7 @@
 //!
 //! The disk may hang, and with it the thread: then a page issues up to its ceiling, and nobody waits without a bound.
 
+use std::mem;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -10,7 +11,7 @@ use super::host::HostPage;
 use super::keeper::{Keeper, now};
 use super::reasons::Reasons;
 use crate::core::clock::{Clock, SystemClock};
-use crate::core::fault::{Class, Failure, Fault, fault};
+use crate::core::fault::{Failure, Fault, fault};
 use crate::core::listeners::Listeners;
 use crate::core::loss::Loss;
 use crate::lease::{Input, Next, Reply, Report};
@@ -24,66 +25,68 @@ pub struct Leased {
     pub lost: Option<Loss>,
     /// Why the last call or search failed; none since a renewal has succeeded.
     pub failure: Option<Fault>,
+    /// Why files were skipped in the search for the slot.
+    pub skipped: Vec<Fault>,
     /// Whether the slot is released, or there is none.
     pub has_ended: bool,
 }
 
 /// What a lease and its thread share.
 pub(super) struct Executor {
-    state: Mutex<(Leased, Wishes)>,
+    state: Mutex<State>,
     changed: Condvar,
     pub listeners: Listeners,
     reasons: Reasons,
-    /// How long the first slot is waited for.
-    wait: Duration,
 }
 
-/// What the thread has not done yet.
 #[derive(Default)]
-pub(super) struct Wishes {
-    pub is_restored: bool,
-    pub is_closing: bool,
+struct State {
+    leased: Leased,
+    /// Whether the slot is to be released.
+    is_closing: bool,
 }
 
 impl Executor {
-    pub fn new(reasons: Reasons, wait: Duration) -> Executor {
+    pub fn new(reasons: Reasons) -> Executor {
         let (state, changed, listeners) = Default::default();
-        Executor { state, changed, listeners, reasons, wait }
+        Executor { state, changed, listeners, reasons }
+    }
+
+    /// The directory's name in errors.
+    pub fn store(&self) -> &str {
+        &self.reasons.store
     }
 
     /// The lease's present state.
     pub fn state(&self) -> Leased {
-        self.state.lock().0.clone()
+        self.state.lock().leased.clone()
     }
 
-    /// Waits for the first slot.
-    pub fn first(&self) -> Result<(), Failure> {
+    /// Waits this long for the first slot.
+    pub fn first(&self, at_most: Duration) -> Result<(), Failure> {
         let begun = Instant::now();
         let mut state = self.state.lock();
         loop {
-            let (leased, _) = &*state;
+            let leased = &state.leased;
             if leased.slot.is_some() {
                 return Ok(());
             }
-            let Some(left) = self.wait.checked_sub(begun.elapsed()).filter(|_| !leased.has_ended)
-            else {
-                let place = self.reasons.store.as_str();
-                let hangs = || fault!("disk-hangs", place, waited: begun.elapsed().as_secs());
-                return Err(Failure::new(
-                    Class::Other,
-                    leased.failure.clone().unwrap_or_else(hangs),
-                ));
+            let left = at_most.checked_sub(begun.elapsed()).filter(|_| !leased.has_ended);
+            let Some(left) = left else {
+                let (place, waited) = (self.store(), begun.elapsed().as_secs());
+                let known = leased.failure.clone();
+                return Err(known.unwrap_or_else(|| fault!("disk-hangs", place, waited)).into());
             };
             self.changed.wait_for(&mut state, left);
         }
     }
 
-    /// Tells the thread.
-    pub fn wish(&self, note: impl FnOnce(&mut Wishes)) {
+    /// Has the thread release the slot.
+    pub fn close(&self) {
         let mut state = self.state.lock();
-        note(&mut state.1);
+        state.is_closing = true;
         self.changed.notify_all();
-        let slot = state.0.slot.clone();
+        let slot = state.leased.slot.clone();
         drop(state);
         if let Some(generator) = slot.and_then(|slot| slot.generator()) {
             generator.renewals().interrupt();
@@ -97,9 +100,9 @@ impl Executor {
         let mut is_wanted = false;
         loop {
             let mut next = self.step(&mut keeper, input);
-            for wish in self.take_wishes() {
+            if mem::take(&mut self.state.lock().is_closing) {
                 let is_calling = matches!(next, Next::Call(..));
-                next = self.step(&mut keeper, wish);
+                next = self.step(&mut keeper, Input::Close);
                 if is_calling {
                     // The call is not made.
                     next = self.step(&mut keeper, Input::Reply(Reply::Failed, None));
@@ -118,12 +121,14 @@ impl Executor {
                 }
                 Next::Wait { due, look } => {
                     let pause = Duration::from_millis(due.min(look).max(1) as u64);
-                    self.publish(&keeper, is_wanted, pause);
+                    self.publish(&mut keeper, is_wanted, pause);
                     is_wanted = self.pause(pause);
                     if is_wanted { Input::Wanted } else { Input::Time }
                 }
             };
         }
+        // Whoever waits for the end may take the slot again.
+        drop(keeper);
         self.note(|leased| (leased.slot, leased.has_ended) = (None, true));
     }
 
@@ -150,9 +155,9 @@ impl Executor {
     }
 
     /// Tells callers where the lease stands, before the next pause.
-    fn publish(&self, keeper: &Keeper, is_wanted: bool, pause: Duration) {
-        let Some(page) = keeper.page() else { return };
-        let is_failing = self.state.lock().0.failure.is_some();
+    fn publish(&self, keeper: &mut Keeper, is_wanted: bool, pause: Duration) {
+        let Some(page) = keeper.page().cloned() else { return };
+        let is_failing = self.state.lock().leased.failure.is_some();
         if let Some(generator) = page.generator() {
             generator.renewals().set_attended(true);
             if is_failing || is_wanted && keeper.is_low() {
@@ -161,14 +166,17 @@ impl Executor {
                 generator.renewals().notify_raised();
             }
         }
-        if self.state.lock().0.slot.as_ref() != Some(page) {
-            self.note(|leased| (leased.slot, leased.lost) = (Some(page.clone()), None));
+        if self.state.lock().leased.slot.as_ref() != Some(&page) {
+            let skipped = keeper.take_skipped();
+            self.note(|leased| {
+                (leased.slot, leased.lost, leased.skipped) = (Some(page), None, skipped);
+            });
         }
     }
 
     /// The slot is lost: callers wait for it no longer.
     fn lose(&self, loss: Loss) {
-        let slot = self.state.lock().0.slot.take();
+        let slot = self.state.lock().leased.slot.take();
         if let Some(slot) = slot
             && let Some(generator) = slot.generator()
             && slot.page().has_ended()
@@ -179,7 +187,7 @@ impl Executor {
     }
 
     fn note(&self, change: impl FnOnce(&mut Leased)) {
-        change(&mut self.state.lock().0);
+        change(&mut self.state.lock().leased);
         self.changed.notify_all();
         self.listeners.notify();
     }
@@ -188,11 +196,11 @@ impl Executor {
     /// ceiling.
     fn pause(&self, at_most: Duration) -> bool {
         let mut state = self.state.lock();
-        if state.1.any() {
+        if state.is_closing {
             return false;
         }
-        match state.0.slot.as_ref().and_then(HostPage::generator) {
-            // A wish interrupts it.
+        match state.leased.slot.as_ref().and_then(HostPage::generator) {
+            // A close interrupts it.
             Some(generator) => {
                 MutexGuard::unlocked(&mut state, || generator.renewals().await_request(at_most))
             }
@@ -201,17 +209,5 @@ impl Executor {
                 false
             }
         }
-    }
-
-    fn take_wishes(&self) -> impl Iterator<Item = Input> {
-        let Wishes { is_restored, is_closing } = std::mem::take(&mut self.state.lock().1);
-        let restored = is_restored.then_some(Input::Restored);
-        restored.into_iter().chain(is_closing.then_some(Input::Close))
-    }
-}
-
-impl Wishes {
-    fn any(&self) -> bool {
-        self.is_restored || self.is_closing
     }
 }

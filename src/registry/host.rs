@@ -177,7 +177,7 @@ impl HostPages {
             })?;
         }
         // Where this process has the node open already, another one may do.
-        tenancy.find(request, directory.is_some(), None).map_err(conflict)?;
+        tenancy.find(request, directory.is_some()).map_err(conflict)?;
         entry.note_lost(&tenancy);
         let (namespace, owner) = (tenure.namespace.0, tenure.owner.0);
         let max_ahead = request.max_ahead();
@@ -202,7 +202,7 @@ impl HostPages {
         let is_open = |one: &Use| one.generator.page().id() == page.id();
         let share = match tenancy.uses.iter().position(is_open) {
             Some(at) => entry.share(&mut tenancy.uses[at], request),
-            None => match tenancy.find(request, true, None) {
+            None => match tenancy.find(request, true) {
                 Ok(Some(one)) => entry.share(one, request),
                 Ok(None) => {
                     let generator = Arc::new(Generator::leased(page, request.clock()));

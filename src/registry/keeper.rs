@@ -74,15 +74,19 @@ impl Keeper {
                 None => self.failure.take(),
             },
             Report::Refused(refusal) => {
-                let unusable = self.register.take_unusable();
                 let of_file = match &refusal {
-                    Refusal::Unreadable(key, _) => unusable.get(key).cloned(),
+                    Refusal::Unreadable(key, _) => self.register.take_unusable().remove(key),
                     _ => None,
                 };
                 of_file.or_else(|| Some(reasons.refusal(refusal, &mut self.host)))
             }
             _ => None,
         }
+    }
+
+    /// Takes out why files were skipped in the search for a slot.
+    pub fn take_skipped(&mut self) -> Vec<Fault> {
+        self.register.take_unusable().into_values().collect()
     }
 
     /// Whether the clock has reached the ceiling of its page.

@@ -1,5 +1,5 @@
 //! One generator per node for the whole process, so that instances and worker_threads that name the same node cannot
-//! collide. One lease, where a store records the node.
+//! collide.
 //!
 //! | file | content |
 //! |---|---|
@@ -7,7 +7,6 @@
 //! | `entry` | the process's entry for a node: its generators and their users |
 //! | `share` | one user's share in a node's generator; what the last one releases |
 //! | `open` | opens what a request names |
-//! | `slots` | any free slot of a directory |
 //! | `host` | the host's pages, as leases see them |
 //! | `directories` | leases from directories, which callers in this process share |
 //! | `executor` | what their threads do: calls, timers, reports |
@@ -26,15 +25,12 @@ mod open;
 mod reasons;
 mod request;
 mod share;
-mod slots;
 
-pub use directories::{Common, DirectoryLease};
-pub use entry::release_all;
+pub use directories::{DirectoryLease, DirectoryLeasing, release_all};
 pub use executor::Leased;
 pub use host::{HostPage, HostPages, fresh};
-pub use keeper::directory_settings;
 pub use reasons::Reasons;
-pub use request::{By, Recording, Request, Scope};
+pub use request::{By, Request, Scope};
 pub use share::Share;
 
 #[cfg(test)]

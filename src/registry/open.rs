@@ -6,22 +6,19 @@ use std::sync::Arc;
 use super::entry::{Entry, Held, Tenancy};
 use super::request::{By, Request, Scope};
 use super::share::Share;
-use super::slots::Slots;
 use crate::core::fault::{Failure, fault};
 use crate::generator::Generator;
 use crate::pages::Directory;
 
 impl Request {
     /// Opens the generator, or shares it with the process's other users. Returns None where the host has no place for a page
-    /// that others of this machine could join. Blocks only for [`By::Record`]: for the disk,
-    /// and for `recording.wait` while the slot is held.
+    /// that others of this machine could join.
     pub fn open(&self) -> Result<Option<Share>, Failure> {
         match &self.by {
             // They need a ceiling that survives the process and its page.
             By::Free if self.max_ahead_ms > 0 => {
                 Err(fault!("ahead-unrecorded", maxAhead: self.max_ahead_ms).into())
             }
-            By::Record(recording) => Slots::open(self, recording)?.share().map(Some),
             By::Lease => Ok(None),
             By::Clock(_) => self.open_in(&Entry::new(self.node()?)),
             _ => self.open_in(&Entry::of(self.node()?)),
@@ -38,7 +35,7 @@ impl Request {
         if is_free && host.is_none() && self.scope != Scope::Process {
             return Ok(None);
         }
-        if let Some(one) = tenancy.find(self, host.is_some(), None)? {
+        if let Some(one) = tenancy.find(self, host.is_some())? {
             return Ok(Some(entry.share(one, self)));
         }
         let generator = match host {

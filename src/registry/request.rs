@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::core::clock::{Clock, ManualClock, SystemClock};
 use crate::core::fault::{Failure, Fault, fault};
@@ -12,12 +11,13 @@ use crate::generator::Policies;
 use crate::pages::Directory;
 
 /// A request to open a generator.
+#[derive(Clone)]
 pub struct Request {
     /// The layout of its IDs.
     pub layout: Layout,
     /// The datacenter ID.
     pub datacenter_id: u64,
-    /// The worker ID; none for any free one of a directory or of the host's pages.
+    /// The worker ID; none for any free one of a store.
     pub worker_id: Option<u64>,
     /// The caller's own policies.
     pub policies: Policies,
@@ -43,32 +43,14 @@ pub enum Scope {
 }
 
 /// Who allows a process to issue a node's IDs.
+#[derive(Clone)]
 pub enum By {
     /// Nobody: the caller has named the node.
     Free,
     /// Nobody, in a page of this caller alone: the application sets its clock.
     Clock(Arc<ManualClock>),
-    /// A record of the node's slot in a directory.
-    Record(Recording),
-    /// A store: a lease of this process takes a slot or joins the host's.
+    /// A store or a directory: a lease of this process takes a slot, or joins the host's.
     Lease,
-}
-
-/// The settings of a node's record.
-#[derive(Clone, Debug)]
-pub struct Recording {
-    /// The file store's directory.
-    pub directory: PathBuf,
-    /// The distance of the recorded ceiling ahead of the clock.
-    pub ttl: Duration,
-    /// The longest wait for a slot that another process holds.
-    pub wait: Duration,
-    /// This host's name.
-    pub host: String,
-    /// The start of this process, Unix ms.
-    pub started_ms: i64,
-    /// Whether all threads of the process that request any slot get the same one.
-    pub common: bool,
 }
 
 impl Request {
@@ -79,11 +61,7 @@ impl Request {
 
     /// The directory of the host's pages, which takes long to find; none to share the node within the process only.
     pub fn host(&self) -> Result<Option<Directory>, Failure> {
-        // Windows replaces no page that is mapped, as those of a record are. Its lock refuses other processes.
-        let is_record_alone =
-            cfg!(windows) && self.scope == Scope::Auto && matches!(self.by, By::Record(_));
-        let is_own = matches!(self.by, By::Clock(_));
-        if self.scope == Scope::Process || is_record_alone || is_own {
+        if self.scope == Scope::Process || matches!(self.by, By::Clock(_)) {
             return Ok(None);
         }
         let found = Directory::find(self.shared.as_deref())?;

@@ -3,18 +3,12 @@
 use std::mem;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::entry::{Entry, Held, Tenancy, Use};
 use super::request::Request;
-use crate::authority::{Lease, Report};
 use crate::core::fault::Fault;
-use crate::core::listeners::Listener;
 use crate::generator::{Caller, Generator};
 use crate::pages::Page;
-
-/// The longest time that a release holds its thread. A release takes some 0.1 ms, unless the disk hangs.
-const RELEASE: Duration = Duration::from_secs(1);
 
 /// A share in a node's generator. Dropping it gives up the share; the last one releases what the process holds for the
 /// generator.
@@ -58,26 +52,11 @@ impl Entry {
 }
 
 impl Share {
-    /// The state of its lease, if a directory records the node.
-    pub fn lease(&self) -> Option<Report> {
-        self.look(|one| one.lease().map(Lease::report))
-    }
-
-    /// Notifies the listener after each renewal of that lease.
-    pub fn on_renewed(&self, listener: &Arc<Listener>) {
-        self.look(|one| one.lease().map(|lease| lease.renewed().add(listener)));
-    }
-
     /// Another share in its generator; none once it has given up its own.
     pub(super) fn again(&self, request: &Request) -> Option<Share> {
         let mut tenancy = self.entry.tenancy.lock();
         let at = self.place(&tenancy)?;
         Some(self.entry.share(&mut tenancy.uses[at], request))
-    }
-
-    fn look<R>(&self, look: impl FnOnce(&Use) -> Option<R>) -> Option<R> {
-        let tenancy = self.entry.tenancy.lock();
-        self.place(&tenancy).and_then(|at| look(&tenancy.uses[at]))
     }
 
     fn place(&self, tenancy: &Tenancy) -> Option<usize> {
@@ -116,7 +95,6 @@ impl Share {
         match held {
             Held::Free => {}
             Held::Window => drop(generator.end_window()),
-            Held::Record(lease, _) => entry.unlocked(&mut tenancy, || lease.release(RELEASE)),
             Held::Page => return Some(Some(page)),
         }
         Some(None)

@@ -61,9 +61,9 @@ pub fn open(share: &Share, caching: Caching) -> Result<Arc<Cached>, Fault> {
     Ok(cached)
 }
 
-/// Whether the generator has no ring with other options.
-pub fn fits(share: &Share, caching: &Caching) -> bool {
-    find(&RINGS.lock(), share, caching).is_ok()
+/// Whether a share's generator has no ring with other options than these.
+pub fn usable(caching: Option<Caching>) -> Box<dyn Fn(&Share) -> bool + Send> {
+    Box::new(move |share| caching.is_none_or(|one| find(&RINGS.lock(), share, &one).is_ok()))
 }
 
 fn find(

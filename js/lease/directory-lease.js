@@ -1,0 +1,98 @@
+'use strict';
+// A lease from a directory. A native thread takes and renews it: this code follows it from slot to slot, and publishes reports.
+
+const { moveChannel } = require('../runtime/channel.js');
+const { describe } = require('../messages/errors.js');
+const { createLeasePublisher } = require('../runtime/events.js');
+const { textOf } = require('../messages/faults.js');
+const { ownOf } = require('../ids/properties.js');
+const { Losses, leaseInfo } = require('./report.js');
+
+class DirectoryLease {
+  #channel;
+  #settings;
+  #losses;
+  #publishChange = createLeasePublisher();
+  #state = 'held';
+  /** Why the present slot of the lease cannot be used. */
+  #failure;
+  /** The last report, once released. */
+  #last;
+  /** Native code renews early by itself. An own property: somebody may have put another on Object.prototype. */
+  wantRenewal;
+  /** Its slot is no other machine's: the directory's copy is another namespace. */
+  afterRestore;
+
+  /** @param channel whose `lease()` returns the state of the lease */
+  constructor(channel, settings) {
+    this.#channel = channel;
+    this.#settings = settings;
+    this.#losses = new Losses({ name: ownOf(channel.lease()).store });
+  }
+
+  get workerId() {
+    return this.#read().slot.workerId;
+  }
+
+  report() {
+    if (this.#last !== undefined) return this.#last;
+    const { store, lost, failure: fault, hasMoved: _, reach: __, ...page } = this.#read();
+    const failure = fault ? textOf(fault) : this.#failure;
+    const isFailing = this.#state === 'held' && failure !== undefined;
+    return leaseInfo(store, page, { state: isFailing ? 'failing' : this.#state, lost, failure });
+  }
+
+  /** Publishes a report, now and after each change. */
+  publish() {
+    // The listener does not keep an abandoned instance alive.
+    const lease = new WeakRef(this);
+    this.#channel.onRenewed(() => lease.deref()?.#follow());
+    this.#follow();
+  }
+
+  /** Reports the release. The channel gives the lease up when it closes. */
+  release() {
+    this.#state = 'released';
+    this.#last = this.report();
+    this.#publish();
+  }
+
+  #read() {
+    return ownOf(this.#channel.lease());
+  }
+
+  /** Notes what the thread has done. */
+  #follow() {
+    if (this.#state === 'released') return;
+    const page = this.#read();
+    if (page.lost !== undefined && this.#state === 'held') this.#lose(page, page.lost);
+    if (page.hasMoved) this.#move(page);
+    this.#publish();
+  }
+
+  #lose(page, lost) {
+    this.#state = 'lost';
+    this.#losses.note(page, lost, page.reach);
+  }
+
+  /** Draws from the slot that the lease has now. */
+  #move(before) {
+    // A loss and the next slot may have come together.
+    if (this.#state === 'held') this.#lose(before, before.ended ?? 'page');
+    try {
+      moveChannel(this.#channel, this.#settings, { isLeased: true });
+    } catch (failure) {
+      this.#failure = describe(failure);
+      return;
+    }
+    this.#failure = undefined;
+    this.#state = 'held';
+    this.#losses.noteNext(this.workerId);
+  }
+
+  #publish() {
+    this.#publishChange(this.report());
+  }
+}
+
+module.exports = { DirectoryLease };
