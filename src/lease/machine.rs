@@ -64,6 +64,8 @@ pub(super) struct Search {
     pub bucket: Option<u64>,
     pub stride: u64,
     pub full: u64,
+    /// A bucket of one line that is free and issues later than others: its ceiling, and the number.
+    pub late: Option<(Tick, u64)>,
     pub look: Look,
     /// The line of a page that this process has ended, to take it over.
     pub over: Option<Over>,

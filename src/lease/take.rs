@@ -104,9 +104,11 @@ impl<P: Clone> Machine<P> {
     ) -> Command {
         let buckets = namespace.buckets();
         if self.search.bucket.is_none() {
-            // At random: it leaves most hosts alone on their record. With an odd step, it comes to each bucket once.
+            // At random: it leaves most hosts alone on their record. With an odd step, it comes to each bucket once. Where each is one
+            // worker ID, the lowest is first: a directory has no more files than were used at once.
             let claimed = self.settings.claim.map(|worker| worker / namespace.size);
-            let mut any = || here.host.choose(buckets.try_into().unwrap_or(usize::MAX)) as u64;
+            let choices = if namespace.size == 1 { 1 } else { buckets };
+            let mut any = || here.host.choose(choices.try_into().unwrap_or(usize::MAX)) as u64;
             self.search.bucket = Some(claimed.unwrap_or_else(&mut any));
             self.search.stride = if buckets > 2 { any() | 1 } else { 1 };
         }
@@ -183,6 +185,10 @@ impl<P: Clone> Machine<P> {
             search.look = Look::Unread;
             return None;
         }
+        if let Some((_, late)) = search.late.take() {
+            (search.bucket, search.look) = (Some(late), Look::Unread);
+            return None;
+        }
         let Search { holders, damage, .. } = std::mem::take(search);
         Some(self.refuse(damage.unwrap_or(Refusal::NoSlot(holders)), here))
     }
@@ -212,6 +218,16 @@ impl<P: Clone> Machine<P> {
         }
         let best = free.iter().map(|(rank, _)| *rank).min();
         free.retain(|(rank, _)| Some(*rank) == best);
+        let has_others = self.settings.claim.is_none() && self.search.full < namespace.buckets();
+        if namespace.size == 1
+            && has_others
+            && best.is_some_and(|(kind, late)| late && kind > Free::Over)
+        {
+            // Its IDs would begin later. It comes after all others, the soonest first.
+            let late = bucket.lines.get(&first).map(|line| (line.ceiling, first));
+            self.search.late = self.search.late.into_iter().chain(late).min();
+            free.clear();
+        }
         while !free.is_empty() {
             let (_, worker) = free.swap_remove(here.host.choose(free.len()));
             if let Some(command) = self.take(worker, before, &bucket, &namespace, here) {

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::core::clock::{Clock, SystemClock};
+use crate::files::path::paths_in;
 use crate::generator::Policies;
 use crate::lease::{Holder, Input, Next};
 use crate::registry::keeper::directory_settings;
@@ -30,7 +31,8 @@ struct Place {
     memory: TempDir,
     disk: Arc<AtomicU8>,
     flushes: Arc<AtomicUsize>,
-    worker: u64,
+    datacenter: u64,
+    claim: Option<u64>,
 }
 
 impl Place {
@@ -38,13 +40,14 @@ impl Place {
     fn new(worker: u64) -> Place {
         let memory = tempfile::tempdir_in("/dev/shm").unwrap();
         let (disk, flushes) = (Arc::default(), Arc::default());
-        Place { directory: TempDir::new().unwrap(), memory, disk, flushes, worker }
+        let (directory, claim) = (TempDir::new().unwrap(), Some(worker));
+        Place { directory, memory, disk, flushes, datacenter: 7, claim }
     }
 
     fn request(&self, scope: Scope) -> Request {
         Request {
             layout: LAYOUT,
-            datacenter_id: 7,
+            datacenter_id: self.datacenter,
             worker_id: None,
             policies: Policies { max_wait: LONG, ..Policies::default() },
             max_ahead_ms: 0,
@@ -86,7 +89,7 @@ impl Place {
     fn parts(&self, scope: Scope, ttl: i64) -> (Register, HostPages, Settings) {
         let pages = HostPages::of(self.request(scope), Box::new(|_| true)).unwrap();
         let holder = Holder::new(std::process::id(), 1, "", "host");
-        let settings = directory_settings(LAYOUT, 7, Some(self.worker), (ttl, 0), holder);
+        let settings = directory_settings(LAYOUT, self.datacenter, self.claim, (ttl, 0), holder);
         (self.register(), pages, settings)
     }
 
@@ -157,6 +160,27 @@ fn a_held_slot_is_refused_with_its_holder_or_waited_for() {
 }
 
 #[test]
+fn those_who_want_any_slot_leave_as_few_files_as_lived_at_once() {
+    let place = Place { datacenter: 6, claim: None, ..Place::new(0) };
+    let take = || place.take_in(Scope::Process, 60_000, (Duration::ZERO, LONG)).unwrap();
+    let files = || paths_in(place.directory.path(), "slot").unwrap().len();
+    for _ in 0..10 {
+        take().release(LONG);
+        assert_eq!(files(), 2, "the namespace, and a slot");
+    }
+    let living: Vec<_> = (0..5).map(|_| take()).collect();
+    assert_eq!(files(), 6);
+    DirectoryLease::release_all(living, Instant::now() + LONG);
+    // At once.
+    let living: Vec<_> = thread::scope(|scope| {
+        let takers: Vec<_> = (0..12).map(|_| scope.spawn(take)).collect();
+        takers.into_iter().map(|taker| taker.join().unwrap()).collect()
+    });
+    assert_eq!(files(), 13);
+    DirectoryLease::release_all(living, Instant::now() + LONG);
+}
+
+#[test]
 fn a_disk_that_fails_stops_nobody_before_the_ceiling() {
     for (worker, fault) in [(2, IS_FULL), (3, HANGS)] {
         let place = Place::new(worker);
@@ -201,7 +225,7 @@ fn a_disk_that_hangs_holds_no_opening_and_no_release_for_long() {
     let begun = Instant::now();
     lease.release(Duration::from_millis(50));
     assert!(begun.elapsed() < LONG, "{:?}", begun.elapsed());
-    let other = Place { worker: 5, ..place };
+    let other = Place { claim: Some(5), ..place };
     let waits = (Duration::ZERO, Duration::from_millis(50));
     let failure = other.take_in(Scope::Host, TTL_MS, waits).err().unwrap();
     assert_eq!(failure.fault.kind, "disk-hangs");

@@ -99,6 +99,50 @@ fn who_waits_has_a_slot_50_ms_after_one_is_free() {
 }
 
 #[test]
+fn restarts_leave_one_slot_and_who_lives_together_one_each() {
+    let mut world = World::in_directory(4);
+    let files =
+        |world: &World| paths_in(world.shared.as_ref().unwrap().path(), "slot").unwrap().len();
+    for round in 0..10 {
+        let process = world.process(0);
+        let one = world.start(process, None);
+        world.pass(2_000);
+        assert!(world.draw(one).is_some());
+        match round % 3 {
+            0 => world.kill(process),
+            _ => world.close(one),
+        }
+        world.pass(20);
+        assert_eq!(files(&world), 2, "the namespace, and a slot");
+    }
+    for host in 0..4 {
+        let process = world.process(host);
+        world.start(process, None);
+        assert_eq!(files(&world), 2 + host);
+    }
+}
+
+#[test]
+fn a_slot_that_issues_at_once_comes_before_those_of_the_dead() {
+    let mut world = World::in_directory(3);
+    let mut ceilings = Vec::new();
+    for worker in [2, 0, 1] {
+        let process = world.process(0);
+        let one = world.start(process, Some(worker));
+        world.pass(1_000);
+        ceilings.push(world.window(one).ceiling);
+        world.kill(process);
+    }
+    let processes = [1, 2].map(|host| world.process(host));
+    let [one, two] = processes.map(|process| world.start(process, None));
+    world.pass(1_000);
+    let workers = [one, two].map(|at| world.tenure(at).unwrap().worker);
+    assert_eq!(workers, [3, 2]);
+    assert!(world.draw(one).is_some());
+    assert_eq!(world.window(two).floor, ceilings[0], "of the dead, the soonest");
+}
+
+#[test]
 fn a_stopped_holder_keeps_its_slot_until_it_has_expired_for_half_a_ttl() {
     let mut world = World::in_directory(2);
     let [one, two] = [0, 1].map(|host| world.process(host));
