@@ -24,6 +24,8 @@ const LOOK_MS: (i64, i64) = (50, 1000);
 const RELEASE_MS: i64 = 2000;
 /// A renewal is due after this part of a ttl, and each of its calls may take half of that: so two of three may be lost.
 const RENEW_AFTER: i64 = 3;
+/// The same for a directory, where a renewal costs a flush, and no call is lost.
+const RENEW_DIRECTORY_AFTER: f64 = 0.4;
 /// How often a lease writes without coming to hold its slot. Others may change a record twice for each of its worker IDs.
 const MOST_WRITES: u32 = 150;
 /// How many calls a take may last before another process of the host goes on without the lock.
@@ -332,7 +334,11 @@ impl<P: Clone> Driver<P> {
         // Processes of one host may have different ttls. The one that renewed last is first.
         let ttl = self.ttl.min(ttl);
         let turn = if self.own == Some(renewed) { 0 } else { (self.turn * ttl as f64) as i64 };
-        let usual = ttl / RENEW_AFTER + turn;
+        let usual = turn
+            + match self.machine.settings.has_own_clock {
+                true => (ttl as f64 * RENEW_DIRECTORY_AFTER) as i64,
+                false => ttl / RENEW_AFTER,
+            };
         let after = if self.is_wanted { usual.min(RETRY_MS.0) } else { usual };
         Some((after - elapsed).max(0))
     }
