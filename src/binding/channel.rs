@@ -200,7 +200,10 @@ impl Channel {
     /// Calls a function after each change of that lease, and after each renewal.
     #[napi(catch_unwind)]
     pub fn on_renewed(&self, callback: Callback) {
-        self.find(|source| Some(source.lease.as_ref()?.listeners().add(&callback.0)));
+        let listens = |source: &Source| {
+            source.lease.iter().for_each(|lease| lease.listeners().add(&callback.0));
+        };
+        self.with(listens);
         self.renewed.borrow_mut().push(callback.0);
     }
 

@@ -15,7 +15,6 @@ use super::request::{Requested, Wanted};
 use super::source::Source;
 use super::values::answer;
 use crate::core::fault::{Fault, fault};
-use crate::registry;
 
 /// The longest wait for releases at the end of the process.
 #[cfg(unix)]
@@ -118,7 +117,7 @@ pub fn open_lease(
 fn release_at_exit() {
     extern "C" fn release() {
         // A panic must not unwind into libc.
-        let _ = catch_unwind(|| registry::release_all(AT_EXIT));
+        let _ = catch_unwind(|| crate::registry::release_all(AT_EXIT));
     }
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {

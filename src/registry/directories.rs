@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::slice;
 use std::sync::{Arc, LazyLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -165,7 +166,7 @@ impl DirectoryLease {
 impl Drop for DirectoryLease {
     fn drop(&mut self) {
         self.executor.close();
-        await_ends(&[self.executor.clone()], RELEASE);
+        await_ends(slice::from_ref(&self.executor), RELEASE);
     }
 }
 
