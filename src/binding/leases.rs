@@ -8,8 +8,8 @@ use super::reports::{loss_word, page_lease_of};
 use super::values::{Value, list, report};
 use crate::core::fault::Failure;
 use crate::lease::{
-    At, Call, Driver, Found, Holder, Input, Key, Limits, Next, Patience, Record, Reply, Report,
-    Settings, Token,
+    At, Call, Driver, Found, Holder, Input, Key, Next, Patience, Record, Reply, Report, Settings,
+    Token,
 };
 use crate::registry::{HostPage, HostPages, Reasons, Request};
 use crate::ring::{self, Caching};
@@ -98,11 +98,8 @@ impl LeaseDriver {
     /// How far ahead of the store's clock the namespace's floor may be after a loss of data, ms.
     #[napi(catch_unwind)]
     pub fn reach(&self) -> f64 {
-        let reach = self.driver.machine().namespace().map(|namespace| {
-            let Limits { ttl, max_clock_skew, max_ahead } = namespace.limits;
-            ttl.saturating_add(2 * max_clock_skew).saturating_add(max_ahead)
-        });
-        reach.unwrap_or_default() as f64
+        let namespace = self.driver.machine().namespace();
+        namespace.map_or(0, |namespace| namespace.limits.reach()) as f64
     }
 }
 

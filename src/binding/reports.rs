@@ -123,7 +123,7 @@ pub fn directory_lease_of(source: &Source) -> Option<Value> {
     let mut values = page_lease(&page)?;
     values.extend(values!(
         store: lease.store(),
-        reach: lease.reach_ms,
+        reach: lease.reach(),
         lost: lost.map(loss_word),
         failure: failure.map(Value::from),
         // Whether the lease has another slot by now.

@@ -86,7 +86,13 @@ impl Limits {
     /// A tick above each ceiling that was confirmed before data were lost. It has the skew once more than [`Limits::cap`]:
     /// the failover that lost the data may have set the store's clock back.
     pub fn horizon(&self, layout: Layout, now: i64) -> Tick {
-        self.cap(layout, now.saturating_add(self.max_clock_skew))
+        layout.tick_at(now.saturating_add(self.reach()))
+    }
+
+    /// How far the horizon is ahead, ms.
+    pub fn reach(&self) -> i64 {
+        let Limits { ttl, max_clock_skew, max_ahead } = *self;
+        ttl.saturating_add(2 * max_clock_skew).saturating_add(max_ahead)
     }
 
     /// Whether no holder can have written this tick: it is an hour beyond the horizon, so it is damage.

@@ -66,9 +66,7 @@ struct Common {
 /// does so later, or the end of the process frees the slot. All shares are given up before.
 pub struct DirectoryLease {
     executor: Arc<Executor>,
-    ttl: Duration,
-    /// How far ahead of the clock the namespace's floor may be after a loss of data, ms.
-    pub reach_ms: i64,
+    limits: Limits,
 }
 
 impl DirectoryLease {
@@ -92,9 +90,10 @@ impl DirectoryLease {
         let holder = Holder::new(std::process::id(), leasing.started_ms, "", &leasing.host);
         let times = (leasing.ttl.as_millis() as i64, request.max_ahead_ms);
         let settings = directory_settings(layout, datacenter, claim, times, holder);
+        let limits = settings.limits;
         let start = || DirectoryLease::start(register, pages, settings, leasing.wait);
         let lease = match leasing.is_common || claim.is_some() || wanted.pages.is_some() {
-            true => DirectoryLease::common(wanted, leasing.ttl, start)?,
+            true => DirectoryLease::common(wanted, limits, start)?,
             false => Arc::new(start()?),
         };
         lease.executor.first(leasing.wait.saturating_add(DISK)).map(|()| lease)
@@ -112,7 +111,7 @@ impl DirectoryLease {
         let store = format!("file://{}", register.directory().display());
         let place = register.directory().to_owned();
         let failed = Failure::io("slot-io", "start a thread for", &place);
-        let Limits { ttl: ttl_ms, max_clock_skew, max_ahead } = settings.limits;
+        let limits = settings.limits;
         let executor = Arc::new(Executor::new(Reasons::new(store, &settings)));
         let keeper = Keeper::new(register, host, settings, patience, now());
         let (thread, executing) = (thread::Builder::new(), executor.clone());
@@ -121,25 +120,25 @@ impl DirectoryLease {
         let mut leases = LEASES.lock();
         leases.retain(|one| one.strong_count() > 0);
         leases.push(Arc::downgrade(&executor));
-        let ttl = Duration::from_millis(ttl_ms as u64);
-        Ok(DirectoryLease { executor, ttl, reach_ms: ttl_ms + 2 * max_clock_skew + max_ahead })
+        Ok(DirectoryLease { executor, limits })
     }
 
     /// The lease that all share who want this. The first one starts it.
     fn common(
         wanted: Common,
-        ttl: Duration,
+        limits: Limits,
         start: impl FnOnce() -> Result<DirectoryLease, Failure>,
     ) -> Result<Arc<DirectoryLease>, Failure> {
         let mut common = COMMON.lock();
         let known = common.get(&wanted).and_then(Weak::upgrade);
         // One that has ended has found no slot, and its callers have not given it up yet.
         if let Some(lease) = known.filter(|lease| !lease.state().has_ended) {
-            if lease.ttl == ttl {
-                return Ok(lease);
-            }
-            let store = lease.executor.store();
-            return Err(fault!("open-recorded", store, ttl: lease.ttl.as_millis()).into());
+            let Limits { ttl, max_ahead, .. } = lease.limits;
+            return match (ttl == limits.ttl, max_ahead == limits.max_ahead) {
+                (true, true) => Ok(lease),
+                (true, false) => Err(fault!("open-max-ahead", maxAhead: max_ahead).into()),
+                _ => Err(fault!("open-recorded", store: lease.store(), ttl).into()),
+            };
         }
         common.retain(|_, lease| lease.strong_count() > 0);
         let lease = Arc::new(start()?);
@@ -150,6 +149,11 @@ impl DirectoryLease {
     /// The directory, as errors name it.
     pub fn store(&self) -> &str {
         self.executor.store()
+    }
+
+    /// How far ahead of the clock the namespace's floor may be after a loss of data, ms.
+    pub fn reach(&self) -> i64 {
+        self.limits.reach()
     }
 
     /// The present state.
