@@ -121,8 +121,7 @@ export interface SnowFlakeOptions {
    *
    * - `'auto'` (default): `'host'`. Where Linux has no `/dev/shm` in memory (AWS Lambda), a node without `state`
    *   or a lease belongs to this process alone. A worker of a cluster or of pm2 then gets
-   *   `ERR_SNOWFLAKE_CONFIG`. Any other process gets the warning `SNOWFLAKE_PROCESS_SCOPE`. On Windows, a node
-   *   with `state` or a lease from a directory belongs to one process: its lock refuses a second one.
+   *   `ERR_SNOWFLAKE_CONFIG`. Any other process gets the warning `SNOWFLAKE_PROCESS_SCOPE`.
    * - `'host'`: all processes of this user that see one shared directory: replicas, pm2 reloads, test runners,
    *   worker_threads, several copies of this package. Without such a directory it is `ERR_SNOWFLAKE_CONFIG`.
    * - `'process'`: this process with its worker_threads. Two processes with one node then issue duplicates.
@@ -151,20 +150,19 @@ export interface SnowFlakeOptions {
    */
   clock?: () => number;
   /**
-   * A directory that records the slot of this `datacenterId` and `workerId`, so that IDs stay unique across
-   * reboots and power cuts: an absolute path or a `file:` URL. Default: the environment variable `SNOWDRIFT_STATE`.
-   * snowdrift creates the directory, but not its parents. It must be on a local disk, since the locks of
-   * network file systems differ.
+   * A directory in which this `datacenterId` and `workerId` are claimed, so that IDs stay unique across reboots and
+   * power cuts: an absolute path or a `file:` URL. Default: the environment variable `SNOWDRIFT_STATE`. snowdrift
+   * creates the directory, but not its parents. A directory is for one layout and epoch. The clocks of hosts that
+   * share one should agree within 10 s.
    *
-   * After a reboot or power cut, IDs start above the recorded ceiling. Until the clock has passed it, they
-   * are refused with `ERR_SNOWFLAKE_WINDOW`. After a clean close, IDs continue at the next number. After a
-   * kill, too, within one boot; but with scope `'process'` a kill is like a power cut. A full, frozen or
-   * truncated disk stops no caller before the ceiling. If the clock was far ahead once, `npx snowdrift reset`
-   * makes the slot usable again.
+   * After a clean close, IDs continue in the next tick; after a kill, at the next number; after a reboot, above the
+   * recorded ceiling. So does another host after a kill, and scope `'process'`. The constructor waits up to a second
+   * for the clock to pass it, {@link SnowFlake.lease} up to a minute. Beyond that, IDs are refused with
+   * `ERR_SNOWFLAKE_WINDOW` and `retryAfterMs`. A full or frozen disk stops no caller before the ceiling.
    *
-   * The processes of a host share the record. Another host or container with the same record gets
-   * `ERR_SNOWFLAKE_IN_USE`; so does another process with scope `'process'`. All processes that share a node
-   * at one time set `state`, or none does: otherwise it is `ERR_SNOWFLAKE_CONFLICT`.
+   * The processes of a host share the slot. Another host or container gets `ERR_SNOWFLAKE_IN_USE`, or waits with
+   * `waitForSlot`; so does another process with scope `'process'`. All processes that share a node at one time set
+   * `state` or lease, or none does: otherwise it is `ERR_SNOWFLAKE_CONFLICT`.
    */
   state?: string | URL;
   /**
@@ -172,24 +170,26 @@ export interface SnowFlakeOptions {
    * the environment variable `SNOWDRIFT_LEASE`. {@link SnowFlake.lease} does the same without blocking the
    * thread.
    *
-   * With scope `'host'`, all processes of this host that lease from one directory share one slot (for one
-   * layout, epoch and datacenter). With scope `'process'`, each instance takes a slot of its own, and the
-   * default instances of all threads share one.
+   * With scope `'host'`, all processes of this host that lease from one directory share one slot of the datacenter, also
+   * one claimed by `state`. With scope `'process'`, each instance takes a slot of its own, and the default instances of
+   * all threads share one.
    *
    * A slot whose file cannot be used (another user's, damaged, not a file) is skipped with the warning
    * `SNOWFLAKE_SLOT_UNUSABLE`.
    */
   lease?: string | URL;
   /**
-   * How far ahead of the clock the ceiling is recorded, in ms: 1,000 to 3,600,000, default 10,000. A native
-   * thread renews it after each third of that. If the disk fails, IDs continue for that long. After a power
-   * cut, IDs are refused for at most `ttl` + `maxAhead`, if the clock is right.
+   * For how long a renewal holds the slot, in ms: 1,000 to 3,600,000, default 10,000. A native thread renews it after
+   * each third of that. If the disk fails, IDs continue up to the ceiling: `ttl` after the last renewal. After a power
+   * cut, IDs are refused for at most `ttl` + `maxAhead`, if the clock is right. A holder that is stopped loses its slot
+   * to another host 1 to 1.5 `ttl` after its last renewal, by the longest `ttl` that the directory had; a killed one at
+   * once.
    */
   ttl?: number;
   /**
    * How long to wait for a slot that is in use and cannot be shared, in ms: 0 to 3,600,000, default 0. The
    * constructor blocks the thread meanwhile; {@link SnowFlake.lease} does not. For containers that use one
-   * record one after another, if the next one starts before the previous one has ended.
+   * directory one after another, if the next one starts before the previous one has ended.
    */
   waitForSlot?: number;
 }
@@ -248,18 +248,18 @@ export interface LeaseInfo {
   /** Whether this host's processes share the slot, or one instance or process has it alone. */
   scope: 'host' | 'process';
   slot: { datacenterId: number; workerId: number };
-  /** The ID of this hold, in hexadecimal digits. */
+  /** The ID of this hold: 16 hexadecimal digits. */
   owner: string;
   /** No ID of this time or before is issued: an earlier holder may have issued it. Null for none. */
   floor: number | null;
   /** No ID after this time is issued before the next renewal. */
   ceiling: number;
   /**
-   * When the hold expires unless it is renewed. Others take the slot `maxClockSkew` later. Null for directories and `WORKER_NODE`
-   * tables, whose holds do not expire.
+   * When the hold expires unless it is renewed. Others take the slot `maxClockSkew` later; in a directory, after another half of a
+   * `ttl`. Null for `WORKER_NODE` tables, whose holds do not expire.
    */
   expires: number | null;
-  /** How often the ceiling was raised: by all processes that share the slot; in a directory, by this one. */
+  /** How often the ceiling was raised, by all processes that share the slot. */
   renewals: number;
   /**
    * Of a slot that the host's processes share: the process that renews it, and since when. If it ends or its
@@ -270,14 +270,13 @@ export interface LeaseInfo {
    * - `'held'`
    * - `'failing'`: the last renewal failed, see `failure`. IDs continue up to the ceiling, and renewals are
    *   retried
-   * - `'expired'`: the ceiling has passed. IDs have stopped until a renewal succeeds. Not of a directory
-   * - `'lost'`: IDs have stopped. In a directory, the slot's file was removed or replaced: restart this process.
-   *   Elsewhere `lost` has the reason, and this process waits for another slot
+   * - `'expired'`: the ceiling has passed. IDs have stopped until a renewal succeeds
+   * - `'lost'`: IDs have stopped. `lost` has the reason, and this process waits for a slot: with `state` or a claim, the same one
    * - `'released'`: the instance is closed
    */
   state: 'held' | 'failing' | 'expired' | 'lost' | 'released';
   /**
-   * Why the slot was lost. Left out for a directory.
+   * Why the slot was lost.
    *
    * - `'taken'`: another host or process took it over
    * - `'reverted'`: the store no longer records it, or returned to an older state; or `npx snowdrift recover` was run
@@ -301,7 +300,7 @@ export interface SlotHolder {
   host: string;
   /** When the process started. */
   startedAt: Date;
-  /** Its slot, of a lease from a server. */
+  /** Its slot, if a lease names it. */
   workerId?: number;
 }
 
@@ -396,7 +395,7 @@ export interface DiagnosticsEvents {
   'snowdrift:lease-renewed': LeaseInfo;
   /** A renewal failed; `failure` has the reason. One message a try. */
   'snowdrift:lease-failing': LeaseInfo;
-  /** The slot is lost, and IDs have stopped; `lost` or `failure` has the reason. */
+  /** The slot is lost, and IDs have stopped; `lost` has the reason. */
   'snowdrift:lease-lost': LeaseInfo;
   /** The instance gave up its slot. */
   'snowdrift:lease-released': LeaseInfo;
@@ -424,8 +423,8 @@ declare abstract class Generator {
    * @throws `ERR_SNOWFLAKE_WINDOW` IDs of the clock's present time may already exist: from before a power cut, of a
    *   deleted page, of an earlier holder of the slot, of a lost namespace, or by a clock that was ahead. Or the
    *   clock jumped forwards (a suspended process), and the disk did not record it within `maxWait`
-   * @throws `ERR_SNOWFLAKE_STORE` the directory could not be written, and the recorded ceiling has passed; or
-   *   the host's page cannot be used
+   * @throws `ERR_SNOWFLAKE_STORE` the directory could not be written, and the ceiling has passed; or the host's page
+   *   cannot be used
    * @throws `ERR_SNOWFLAKE_LEASE_EXPIRED` the store did not renew the lease in time; or the slot was lost and
    *   no other one is free
    * @throws `ERR_SNOWFLAKE_CLOCK_SKEW` the clock is further ahead of the store's than `ttl` + `maxClockSkew` +
@@ -534,7 +533,7 @@ declare abstract class Generator {
   floorId(time: Date | number): bigint;
 
   readonly datacenterId: number;
-  /** Changes if a lease from a server loses its slot. */
+  /** Changes if a lease loses its slot and takes another one. */
   readonly workerId: number;
   /** With the epoch in use. Frozen. */
   readonly layout: Readonly<Layout>;
@@ -559,8 +558,8 @@ declare abstract class Generator {
 
   /**
    * Closes this instance: `nextId()` throws `ERR_SNOWFLAKE_CLOSED` from now on. The process remembers what the
-   * node issued; with `state`, the record does, too. The last instance of a slot releases it at once, as the
-   * end of the process does. Further calls do nothing.
+   * node issued; with `state` or a lease, the store does, too. The last instance of a slot releases it, as the end of the
+   * process does. Further calls do nothing.
    *
    * ```js
    * await flake.close()
@@ -592,14 +591,16 @@ declare abstract class Generator {
  */
 export class SnowFlake extends Generator {
   /**
-   * With `state` or `lease`, it blocks the thread for some ms while the disk writes, for at most 10 s.
+   * With `state` or `lease`, it blocks the thread for some ms while the disk writes, and up to a second for the slot's
+   * floor: for at most 11 s besides `waitForSlot`.
    *
    * @throws `ERR_SNOWFLAKE_CONFIG` an option, or its environment variable, is missing or wrong; or a subclass overrides a
    *   method that generates IDs
-   * @throws `ERR_SNOWFLAKE_CONFLICT` the node is in use on this host with another `maxAhead` or `state`, or
-   *   in this process with another `scope` or `ttl`. (`clockBack`, `maxWait` and `sequenceStart` may differ.)
-   * @throws `ERR_SNOWFLAKE_IN_USE` the slot is in use and cannot be shared: by another host or container, or
-   *   by a process with scope `'process'` or a lease. Or its page has another format
+   * @throws `ERR_SNOWFLAKE_CONFLICT` the node is in use on this host with another `maxAhead`, or with `state` or a lease
+   *   by one of the two only, or in this process with another `scope` or `ttl`. (`clockBack`, `maxWait` and
+   *   `sequenceStart` may differ.)
+   * @throws `ERR_SNOWFLAKE_IN_USE` the slot is in use and cannot be shared: by another host or container, by a process
+   *   with scope `'process'`, or on this host by another `state` directory. Or its page has another format
    * @throws `ERR_SNOWFLAKE_NO_SLOT` all slots are held
    * @throws `ERR_SNOWFLAKE_STORE` the shared-memory directory, the page, the directory of `state` or the
    *   slot's file cannot be used. snowdrift leaves it unchanged
@@ -621,15 +622,15 @@ export class SnowFlake extends Generator {
    *
    * **Which slot.** All processes and threads of this host that lease from one store, namespace, layout, epoch
    * and datacenter share one slot. A host whose processes were all killed continues with its slot. A host
-   * without a slot takes a free one: in a directory, one that can start at once and was unused for longest,
-   * then one that was never used; from a server, one at random that can start at once, then one that expired.
+   * without a slot takes one that is free and can start at once: from a directory the lowest, from a server one at
+   * random. Then it takes one that expired.
    * With `scope: 'process'`, or on a host without pages (see {@link SnowFlakeOptions.scope}), each lease takes a slot of its own.
    *
-   * **Renewal.** From a server, one of the processes renews the slot after each third of `ttl`, by a timer that
-   * does not keep the process alive. If that process ends or is busy, another one takes over. The last one to close
+   * **Renewal.** One of the processes renews the slot after each third of `ttl`, by a timer that does not keep the process
+   * alive, or in a directory by a native thread. If that process ends or is busy, another one takes over. The last one to close
    * releases the slot. A lease closes when the process ends by itself, or by a SIGTERM or SIGINT without a
-   * listener. `process.exit()` does not close it: await {@link Generator.close} first, or the slot stays unused until it
-   * expires.
+   * listener. `process.exit()` does not close one from a server: await {@link Generator.close} first, or the slot stays
+   * unused until it expires.
    *
    * **Failure.** While the server is away, IDs continue up to the ceiling, then stop with
    * `ERR_SNOWFLAKE_LEASE_EXPIRED`, and continue when it is back. If another host took the slot over meanwhile,
@@ -647,8 +648,8 @@ export class SnowFlake extends Generator {
    *   `postgres(pool)` of `snowdrift/lease/postgres`; or an `AssigningStore`, which numbers workers by a function. URLs
    *   need the package `pg`, `mysql2`, `ioredis`, none or `snowdrift-zookeeper`. Default: the environment variable
    *   `SNOWDRIFT_LEASE`
-   * @returns resolves when IDs are available, so it waits for a slot's floor that is still ahead. Rejects as
-   *   the constructor throws; with `ERR_SNOWFLAKE_IN_USE` if another host holds the worker ID that it claims; with
+   * @returns resolves when IDs are available, so it waits for a slot's floor that is still ahead: of a directory up to a
+   *   minute. Rejects as the constructor throws; with `ERR_SNOWFLAKE_IN_USE` if another host holds the worker ID that it claims; with
    *   `ERR_SNOWFLAKE_CLOCK_SKEW`; and with `ERR_SNOWFLAKE_CONFLICT` if other
    *   processes share the slot with another `maxAhead`
    */
