@@ -169,7 +169,7 @@ impl DirectoryLease {
 
 impl Drop for DirectoryLease {
     fn drop(&mut self) {
-        self.executor.close();
+        self.executor.close(false);
         await_ends(slice::from_ref(&self.executor), RELEASE);
     }
 }
@@ -178,7 +178,7 @@ impl Drop for DirectoryLease {
 pub fn release_all(at_most: Duration) {
     let Some(mut leases) = LEASES.try_lock_for(at_most) else { return };
     let leases: Vec<_> = leases.drain(..).filter_map(|one| one.upgrade()).collect();
-    leases.iter().for_each(|one| one.close());
+    leases.iter().for_each(|one| one.close(true));
     await_ends(&leases, at_most);
 }
 

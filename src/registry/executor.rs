@@ -44,6 +44,8 @@ struct State {
     leased: Leased,
     /// Whether the slot is to be released.
     is_closing: bool,
+    /// Whether that is for the end of the process.
+    is_exiting: bool,
 }
 
 impl Executor {
@@ -81,10 +83,10 @@ impl Executor {
         }
     }
 
-    /// Has the thread release the slot.
-    pub fn close(&self) {
+    /// Has the thread release the slot. `is_exiting`: also where instances of this process still draw from it.
+    pub fn close(&self, is_exiting: bool) {
         let mut state = self.state.lock();
-        state.is_closing = true;
+        (state.is_closing, state.is_exiting) = (true, is_exiting);
         self.changed.notify_all();
         let slot = state.leased.slot.clone();
         drop(state);
@@ -101,6 +103,7 @@ impl Executor {
         loop {
             let mut next = self.step(&mut keeper, input);
             if mem::take(&mut self.state.lock().is_closing) {
+                keeper.set_exiting(self.state.lock().is_exiting);
                 let is_calling = matches!(next, Next::Call(..));
                 next = self.step(&mut keeper, Input::Close);
                 if is_calling {

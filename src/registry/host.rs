@@ -103,6 +103,8 @@ pub struct HostPages {
     lock: Option<LeasesLock>,
     /// Whether it takes one without the lock, which a stopped process has.
     is_broken: bool,
+    /// The process ends: its instances, which have a share in what it leaves, are not closed any more.
+    pub is_exiting: bool,
     /// Why this host can have no page.
     failure: Option<Failure>,
     /// Why it cannot have one of a certain node.
@@ -117,8 +119,17 @@ impl HostPages {
     ) -> Result<HostPages, Failure> {
         let directory = request.host()?;
         let (lock, failure, conflict) = Default::default();
-        let is_broken = false;
-        Ok(HostPages { request, directory, is_usable, lock, is_broken, failure, conflict })
+        let (is_broken, is_exiting) = (false, false);
+        Ok(HostPages {
+            request,
+            directory,
+            is_usable,
+            lock,
+            is_broken,
+            is_exiting,
+            failure,
+            conflict,
+        })
     }
 
     /// Whether the host's processes share slots.
@@ -284,7 +295,7 @@ impl Host for HostPages {
         };
         // Who looks for a slot meanwhile waits until this one is free. Economy only, so a failure is nothing.
         let lock = if self.lock.is_none() { self.take_lock().ok().flatten() } else { None };
-        let (is_last, last) = share.leave_last();
+        let (is_last, last) = share.leave_last(self.is_exiting);
         if is_last && self.lock.is_none() {
             self.lock = lock;
         }

@@ -60,6 +60,11 @@ impl Keeper {
         (reports, next)
     }
 
+    /// From now on, leaves its page also where instances of this process still draw from it.
+    pub fn set_exiting(&mut self, is_exiting: bool) {
+        self.host.is_exiting = is_exiting;
+    }
+
     /// The page from which to issue.
     pub fn page(&self) -> Option<&HostPage> {
         self.page.as_ref()

@@ -63,10 +63,10 @@ impl Share {
         tenancy.uses.iter().position(|one| Arc::ptr_eq(&one.generator, &self.generator))
     }
 
-    /// Gives up the share. Returns whether no process uses the slot any more; with its page, if the host has one, locked so that
-    /// nobody joins it.
-    pub fn leave_last(mut self) -> (bool, Option<Page>) {
-        match self.give_up() {
+    /// Gives up the share, or all of this process, which is ending. Returns whether no process uses the slot any more; with its page,
+    /// if the host has one, locked so that nobody joins it.
+    pub fn leave_last(mut self, is_exiting: bool) -> (bool, Option<Page>) {
+        match self.give_up(is_exiting) {
             Some(Some(page)) => {
                 let last = page.leave_last();
                 (last.is_some(), last)
@@ -75,9 +75,9 @@ impl Share {
         }
     }
 
-    /// Gives up the share. None while others of this process have one, or if this one was given up before; otherwise the page of a
-    /// slot that the host has leased, if it is one.
-    fn give_up(&mut self) -> Option<Option<Arc<Page>>> {
+    /// Gives up the share. None while others of this process have one that it keeps, or if this one was given up before; otherwise the
+    /// page of a slot that the host has leased, if it is one.
+    fn give_up(&mut self, is_exiting: bool) -> Option<Option<Arc<Page>>> {
         if mem::replace(&mut self.has_left, true) {
             return None;
         }
@@ -86,7 +86,7 @@ impl Share {
         let at = self.place(&tenancy)?;
         let one = &mut tenancy.uses[at];
         one.users -= 1;
-        if one.users > 0 {
+        if one.users > 0 && !is_exiting {
             return None;
         }
         let Use { generator, held, .. } = tenancy.uses.remove(at);
@@ -112,7 +112,7 @@ impl Deref for Share {
 impl Drop for Share {
     /// A leased page that has not ended stays, for the next process to join.
     fn drop(&mut self) {
-        match self.give_up().flatten() {
+        match self.give_up(false).flatten() {
             Some(page) if page.has_ended() => drop(page.leave()),
             Some(page) => page.retire(),
             None => {}
