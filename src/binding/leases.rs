@@ -60,7 +60,7 @@ pub struct LeaseDriver {
     slot: Option<HostPage>,
     /// The call under way.
     call: Option<Call>,
-    reasons: Reasons,
+    store: String,
 }
 
 #[napi]
@@ -130,11 +130,11 @@ impl LeaseDriver {
         let patience = Patience { wait: settings.wait as i64, call: settings.call_timeout as i64 };
         let at = At { mono: mono as i64, wall: wall.floor() as i64 };
         Ok(LeaseDriver {
-            reasons: Reasons::new(store, &wanted),
             driver: Driver::new(wanted, patience, at, fastrand::f64()),
             host: HostPages::of(request, ring::usable(caching))?,
             slot: None,
             call: None,
+            store,
         })
     }
 
@@ -192,10 +192,16 @@ impl LeaseDriver {
                 report!(kind: "failed", fault)
             }
             Report::Refused(refusal) => {
-                let fault = self.reasons.refusal(refusal, &mut self.host);
+                let settings = self.driver.machine().settings();
+                let fault =
+                    Reasons { store: &self.store, settings }.refusal(refusal, &mut self.host);
                 report!(kind: "refused", fault)
             }
-            Report::Unsettled => report!(kind: "unsettled", fault: self.reasons.unsettled()),
+            Report::Unsettled => {
+                let settings = self.driver.machine().settings();
+                let fault = Reasons { store: &self.store, settings }.unsettled();
+                report!(kind: "unsettled", fault)
+            }
             Report::Unlocked => report!(kind: "unlocked"),
         }
     }

@@ -12,7 +12,6 @@ use parking_lot::Mutex;
 use super::executor::{Executor, Leased};
 use super::host::HostPages;
 use super::keeper::{CALL_MS, Keeper, directory_settings, now};
-use super::reasons::Reasons;
 use super::request::Request;
 use super::share::Share;
 use crate::core::fault::{Failure, fault};
@@ -112,7 +111,7 @@ impl DirectoryLease {
         let place = register.directory().to_owned();
         let failed = Failure::io("slot-io", "start a thread for", &place);
         let limits = settings.limits;
-        let executor = Arc::new(Executor::new(Reasons::new(store, &settings)));
+        let executor = Arc::new(Executor::new(store));
         let keeper = Keeper::new(register, host, settings, patience, now());
         let (thread, executing) = (thread::Builder::new(), executor.clone());
         let thread = thread.name("snowdrift-lease".to_owned());
@@ -132,7 +131,7 @@ impl DirectoryLease {
         let mut common = COMMON.lock();
         let known = common.get(&wanted).and_then(Weak::upgrade);
         // One that has ended has found no slot, and its callers have not given it up yet.
-        if let Some(lease) = known.filter(|lease| !lease.state().has_ended) {
+        if let Some(lease) = known.filter(|lease| !lease.executor.has_ended()) {
             let Limits { ttl, max_ahead, .. } = lease.limits;
             return match (ttl == limits.ttl, max_ahead == limits.max_ahead) {
                 (true, true) => Ok(lease),
@@ -148,7 +147,7 @@ impl DirectoryLease {
 
     /// The directory, as errors name it.
     pub fn store(&self) -> &str {
-        self.executor.store()
+        &self.executor.store
     }
 
     /// How far ahead of the clock the namespace's floor may be after a loss of data, ms.
@@ -184,7 +183,7 @@ pub fn release_all(at_most: Duration) {
 
 fn await_ends(leases: &[Arc<Executor>], at_most: Duration) {
     let begun = Instant::now();
-    while begun.elapsed() < at_most && leases.iter().any(|one| !one.state().has_ended) {
+    while begun.elapsed() < at_most && leases.iter().any(|one| !one.has_ended()) {
         thread::sleep(GLANCE);
     }
 }

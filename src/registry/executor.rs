@@ -9,7 +9,6 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::host::HostPage;
 use super::keeper::{Keeper, now};
-use super::reasons::Reasons;
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::listeners::Listeners;
@@ -36,7 +35,8 @@ pub(super) struct Executor {
     state: Mutex<State>,
     changed: Condvar,
     pub listeners: Listeners,
-    reasons: Reasons,
+    /// The directory's name in errors.
+    pub store: String,
 }
 
 #[derive(Default)]
@@ -49,14 +49,14 @@ struct State {
 }
 
 impl Executor {
-    pub fn new(reasons: Reasons) -> Executor {
+    pub fn new(store: String) -> Executor {
         let (state, changed, listeners) = Default::default();
-        Executor { state, changed, listeners, reasons }
+        Executor { state, changed, listeners, store }
     }
 
-    /// The directory's name in errors.
-    pub fn store(&self) -> &str {
-        &self.reasons.store
+    /// Whether the slot is released, or there is none.
+    pub fn has_ended(&self) -> bool {
+        self.state.lock().leased.has_ended
     }
 
     /// The lease's present state.
@@ -75,7 +75,7 @@ impl Executor {
             }
             let left = at_most.checked_sub(begun.elapsed()).filter(|_| !leased.has_ended);
             let Some(left) = left else {
-                let (place, waited) = (self.store(), begun.elapsed().as_secs());
+                let (place, waited) = (&*self.store, begun.elapsed().as_secs());
                 let known = leased.failure.clone();
                 return Err(known.unwrap_or_else(|| fault!("disk-hangs", place, waited)).into());
             };
@@ -148,7 +148,7 @@ impl Executor {
                 }
                 Report::Lost(loss) => self.lose(loss),
                 failed => {
-                    if let Some(fault) = keeper.reason(failed, &self.reasons) {
+                    if let Some(fault) = keeper.reason(failed, &self.store) {
                         self.note(|leased| leased.failure = Some(fault));
                     }
                 }

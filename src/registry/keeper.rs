@@ -71,7 +71,8 @@ impl Keeper {
     }
 
     /// Why there is no slot, or a call has failed, as a report says.
-    pub fn reason(&mut self, report: Report<HostPage>, reasons: &Reasons) -> Option<Fault> {
+    pub fn reason(&mut self, report: Report<HostPage>, store: &str) -> Option<Fault> {
+        let reasons = Reasons { store, settings: self.driver.machine().settings() };
         match report {
             Report::Unsettled => Some(reasons.unsettled()),
             Report::Failed => match self.host.take_failure() {

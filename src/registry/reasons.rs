@@ -5,29 +5,18 @@ use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::Layout;
 use crate::lease::{Holder, Key, Refusal, Settings, Unreadable};
 
-/// What the faults of a lease name.
-pub struct Reasons {
+/// What the faults of a lease name: its store, and its settings.
+pub struct Reasons<'a> {
     /// The store's name.
-    pub store: String,
-    layout: Layout,
-    datacenter: u64,
-    /// The worker ID that is claimed.
-    pub claim: Option<u64>,
-    ttl: i64,
-    most_skew: i64,
+    pub store: &'a str,
+    /// What it wants.
+    pub settings: &'a Settings,
 }
 
-impl Reasons {
-    /// Those of a lease with these settings.
-    pub fn new(store: String, settings: &Settings) -> Reasons {
-        let Settings { layout, datacenter, claim, limits, .. } = *settings;
-        let (ttl, most_skew) = (limits.ttl, limits.max_clock_skew);
-        Reasons { store, layout, datacenter, claim, ttl, most_skew }
-    }
-
+impl Reasons<'_> {
     /// Others, or the store itself, change the record again and again.
     pub fn unsettled(&self) -> Fault {
-        fault!("store-unsettled", store: self.store.as_str(), ttl: self.ttl)
+        fault!("store-unsettled", store: self.store, ttl: self.settings.limits.ttl)
     }
 
     /// Why there is no slot.
@@ -36,7 +25,7 @@ impl Reasons {
         if let Some(Failure { fault, .. }) = host.take_failure() {
             return fault;
         }
-        let store = self.store.as_str();
+        let Reasons { store, settings } = *self;
         let records = |evidence: String| fault!("store-records", store, evidence);
         match refusal {
             Refusal::NoSlot(holders) => match host.take_conflict() {
@@ -44,7 +33,7 @@ impl Reasons {
                 None => self.no_slot(&holders),
             },
             Refusal::Layout(layout) => {
-                let layouts: Vec<Fault> = [&layout, &self.layout].map(Layout::described).into();
+                let layouts: Vec<Fault> = [&layout, &settings.layout].map(Layout::described).into();
                 fault!("store-layout", store, layouts)
             }
             Refusal::Unreadable(key, Unreadable::Line(line)) => {
@@ -54,16 +43,19 @@ impl Reasons {
             Refusal::Unreadable(key, Unreadable::Long(bytes)) => {
                 records(format!("the key {key}, with {bytes} bytes"))
             }
-            Refusal::Clock(skew) => fault!("clock-skew", store, skew, most: self.most_skew),
+            Refusal::Clock(skew) => {
+                fault!("clock-skew", store, skew, most: settings.limits.max_clock_skew)
+            }
             Refusal::Ahead(Key::Namespace, floor) => {
-                fault!("store-ahead", store, from: self.layout.tick_end_ms(floor))
+                fault!("store-ahead", store, from: settings.layout.tick_end_ms(floor))
             }
             Refusal::Ahead(key, _) => records(format!("the floor of the key {key}")),
         }
     }
 
     fn no_slot(&self, found: &[(u64, Option<Holder>)]) -> Fault {
-        let (store, datacenter) = (self.store.as_str(), self.datacenter);
+        let Reasons { store, settings: Settings { datacenter, claim, .. } } = *self;
+        let datacenter = *datacenter;
         let damaged = found.iter().filter(|(_, holder)| holder.is_none());
         let unusable: Vec<Fault> =
             damaged.map(|(worker, _)| fault!("slot-record-damaged", worker: *worker)).collect();
@@ -72,7 +64,7 @@ impl Reasons {
             Some(fault!("holder", worker: *worker, pid: *pid, host: &**host, started: *started))
         };
         let holders: Vec<Fault> = found.iter().filter_map(named).collect();
-        match self.claim {
+        match *claim {
             Some(worker) => fault!("claim-held", store, datacenter, worker, holders, unusable),
             None => fault!("no-slot", store, datacenter, holders, unusable),
         }
