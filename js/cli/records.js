@@ -1,16 +1,15 @@
 'use strict';
 // The records of a namespace, for commands. Rust reads them, and makes those that are written.
 
-const { SnowFlakeError, configError, unwrap } = require('../messages/errors.js');
+const { SnowFlakeError, unwrap } = require('../messages/errors.js');
+const { urlOf } = require('../messages/faults.js');
 const { layoutKey } = require('../ids/layout-key.js');
 const { layouts } = require('../ids/layouts.js');
 const { closeRegister } = require('../lease/calls.js');
 const native = require('../runtime/native.js');
 const { connect } = require('../stores/connect.js');
 const { isFormatConflict, storeFailure } = require('../stores/failures.js');
-const { isServer } = require('../stores/url.js');
 const { hostMonotonic, moment, runWithin } = require('../runtime/time.js');
-const { readStoreUrl } = require('./store-url.js');
 const { table } = require('./table.js');
 
 /** Time limit of a call to a store, ms. */
@@ -50,7 +49,8 @@ function reasonOf({ isOther, line, bytes }) {
  */
 function valuesOf(key, record, ...given) {
   if (record === undefined) return undefined;
-  if (record.fault !== undefined) return { kind: 'unreadable', isOther: true };
+  const { fault, failure } = record;
+  if (fault ?? failure) return { kind: 'unreadable', isOther: true, failure };
   return { ...native.readRecord(key, record.text, ...given), text: record.text };
 }
 
@@ -62,6 +62,11 @@ class Records {
     this.name = register.name;
     /** Of a namespace that is created: the worker IDs of a bucket. */
     this.size = register.bucketSize ?? 32;
+    this.isDirectory = register.isDirectory === true;
+    /** As a command takes it. */
+    this.url = urlOf(this.name);
+    /** Where a record is, for people. */
+    this.placeOf = register.placeOf ?? ((key) => `${this.name}: the key ${key}`);
     this.#register = register;
   }
 
@@ -80,7 +85,10 @@ class Records {
     return now + hostMonotonic() - called + RESOLUTION_MS;
   }
 
-  /** A record: its token and text; undefined if there is none. One that is none of snowdrift's has a `fault` instead. */
+  /**
+   * A record: its token and text; undefined if there is none. One that is none of snowdrift's has a `fault` instead, and a
+   * file that nobody can use a `failure`.
+   */
   async read(key) {
     const read = (signal) => this.#register.read(key, { signal });
     try {
@@ -132,21 +140,25 @@ class Records {
     return native.newNamespaceText(newId(), layout, ttl, maxClockSkew, maxAhead, this.size);
   }
 
-  /** Calls `use` with each of these keys, several at a time. */
+  /** Calls `use` with each of these keys, several at a time. The first failure ends it, unless each key is a file of its own. */
   async each(keys, use) {
     const left = keys.values();
-    let isOver = false;
+    const failures = [];
     const next = async () => {
       for (const key of left) {
-        if (isOver) return;
-        await use(key);
+        if (failures.length > 0 && !this.isDirectory) return;
+        await use(key).catch((failure) => failures.push(failure));
       }
     };
-    try {
-      await Promise.all(Array.from({ length: AT_ONCE }, next));
-    } finally {
-      isOver = true;
-    }
+    await Promise.all(Array.from({ length: AT_ONCE }, next));
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /** The keys of the files that a directory has; undefined of another store. */
+  async files() {
+    if (!this.isDirectory) return undefined;
+    const keys = await this.#call('read', (signal) => this.#register.buckets({ signal }));
+    return keys;
   }
 
   /**
@@ -176,7 +188,8 @@ class Records {
     const names = await this.#others();
     const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '';
     const others = `: this store has ${names.slice(0, MOST_NAMES).join(', ')}${more}`;
-    const what = `${this.name} has no record of a namespace. Check its name${names.length > 0 ? others : ''}. ${advice}`;
+    const name = this.isDirectory ? 'path' : 'name';
+    const what = `${this.name} has no record of a namespace. Check its ${name}${names.length > 0 ? others : ''}. ${advice}`;
     return new SnowFlakeError('ERR_SNOWFLAKE_STORE', what);
   }
 
@@ -193,15 +206,6 @@ async function withRecords(url, use) {
   } finally {
     await records.close();
   }
-}
-
-/** The URL of a namespace. Refuses a directory, which has none. */
-function readNamespaceUrl(name, positionals, usage) {
-  const url = readStoreUrl(name, positionals, usage, 'postgres://127.0.0.1/app');
-  if (isServer(url)) return url;
-  throw configError(
-    `${name} is for namespaces of postgres:, mysql:, redis:, etcd: and zookeeper: URLs. A directory has none; snowdrift reset repairs its slots`,
-  );
 }
 
 /** The last ms of a tick, Unix ms; null for the floor of a new namespace. */
@@ -237,7 +241,6 @@ module.exports = {
   endOf,
   namespaceLines,
   newId,
-  readNamespaceUrl,
   reasonOf,
   valuesOf,
   withRecords,

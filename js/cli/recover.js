@@ -14,15 +14,15 @@ const { formatConflict } = require('../stores/failures.js');
 const { moment } = require('../runtime/time.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags, readWholeNumber } = require('./flags.js');
 const records = require('./records.js');
-const { STORE_OPTIONS, URL_HELP } = require('./store-url.js');
+const { STORE_OPTIONS, URL_HELP, readStoreUrl } = require('./store-url.js');
 
 const { KEY, newId } = records;
 
 const help = `Usage: snowdrift recover URL [options]
 
 Raises the floor of a namespace above all IDs that its holders may have issued. Run it after a restore from a
-backup, after a replica that lagged was promoted, after tables, keys or nodes were deleted, or for damaged
-records, before new processes start. An extra run costs only another wait.
+backup, after a replica that lagged was promoted, after tables, keys, nodes or files were deleted, for damaged
+records, or after a clock that was ahead, before new processes start. An extra run costs only another wait.
 
 The namespace also gets a new ID, so each holder loses its worker ID at its next renewal, up to half a ttl
 later, and continues by itself after ttl + 2 x maxClockSkew + maxAhead from then on. It prints both times: of
@@ -67,7 +67,7 @@ function readLimitFlags(flags) {
 }
 
 async function run(flags, positionals, { show, usage }) {
-  const url = records.readNamespaceUrl('recover', positionals, usage);
+  const url = readStoreUrl('recover', positionals, usage);
   const [limits, layout] = [readLimitFlags(flags), readLayoutFlags(flags)];
   const isNew = flags.new === true;
   const { namespace, notes, ...more } = await records.withRecords(url, (store) =>
@@ -98,9 +98,10 @@ async function create(store, limits, layout) {
   const { leasing, maxAhead = 0 } = readLeaseOptions({ ...limits, datacenterId: 0 });
   const text = store.newNamespace(layout, { ...leasing, maxAhead });
   const exists = (found) => {
-    const id = records.valuesOf(KEY, found).id;
+    const { id, failure } = records.valuesOf(KEY, found);
+    if (failure !== undefined) return failure;
     const named = id === undefined ? '' : `, with the ID ${id}`;
-    const what = `${store.name} exists already${named}: leases can use it as it is. After a loss, run: snowdrift recover URL`;
+    const what = `${store.name} exists already${named}: leases can use it as it is. After a loss, run: snowdrift recover ${store.url}`;
     return new SnowFlakeError('ERR_SNOWFLAKE_STORE', what);
   };
   const present = await store.read(KEY);
@@ -156,7 +157,7 @@ async function recover(store, limits, layout) {
  * @param layout if it was given
  */
 async function textBefore(store, found, limits, layout) {
-  if (found?.isOther) throw formatConflict(store.name, `the key ${KEY}`);
+  if (found?.isOther) throw found.failure ?? formatConflict(store.name, `the key ${KEY}`);
   if (found?.kind === KEY) {
     if (layout === undefined || layoutKey(layout) === layoutKey(found.layout)) return found.text;
     throw new SnowFlakeError(
@@ -178,10 +179,20 @@ async function textBefore(store, found, limits, layout) {
   throw new SnowFlakeError('ERR_SNOWFLAKE_STORE', what);
 }
 
+/** Whether a key of a file is of the layout of a namespace. */
+function isOf(text) {
+  const { datacenterBits, workerBits } = records.valuesOf(KEY, { text }).layout;
+  return (key) => {
+    const [datacenterId, workerId] = key.split('/').map(Number);
+    return datacenterId < 2 ** datacenterBits && workerId < 2 ** workerBits;
+  };
+}
+
 /** The keys of buckets that the store has and the namespace does not count, as far as they are looked for. */
 async function uncounted(store, text) {
   const counted = new Set(native.bucketKeys(text, false).keys);
-  const others = native.bucketKeys(text, true).keys.filter((key) => !counted.has(key));
+  const keys = (await store.files())?.filter(isOf(text)) ?? native.bucketKeys(text, true).keys;
+  const others = keys.filter((key) => !counted.has(key));
   const found = [];
   await store.each(others, async (key) => {
     if ((await store.read(key)) !== undefined) found.push(key);
@@ -206,25 +217,27 @@ async function touch(store, text, key, seen) {
     return native.recoveredBucketText(values.text, current.text, now) ?? undefined;
   });
   if (values === undefined) return;
-  const { isOther, lines = [], damaged = [] } = values;
-  if (isOther) {
+  const { isOther, failure, lines = [], damaged = [] } = values;
+  const place = store.isDirectory ? store.placeOf(key) : `the record ${key}`;
+  if (failure !== undefined) {
+    const [datacenterId, workerId] = key.split('/');
+    seen.unusable.push(`workerId ${workerId} of datacenterId ${datacenterId}: ${failure.message}`);
+  } else if (isOther) {
     const why = `${records.reasonOf(values)}: run the command of the version that wrote it, or delete it once the processes that used it have ended`;
-    seen.unusable.push(`the record ${key}, which ${why}`);
+    seen.unusable.push(`${place}, which ${why}`);
   }
   const { layout } = records.valuesOf(KEY, { text });
   for (const { workerId, state, ceiling } of lines) {
     if (state !== 'impossible') continue;
     seen.unusable.push(
-      `workerId ${workerId} of the record ${key}, which ${records.aheadOf(layout, ceiling)}`,
+      `workerId ${workerId} of ${place}, which ${records.aheadOf(layout, ceiling)}`,
     );
   }
   if (written === undefined) return;
   if (values.kind === 'unreadable') {
-    seen.replaced.push(`the record ${key}, which ${records.reasonOf(values)}`);
+    seen.replaced.push(`${place}, which ${records.reasonOf(values)}`);
   }
-  seen.replaced.push(
-    ...damaged.map((worker) => `the line of workerId ${worker} in the record ${key}`),
-  );
+  seen.replaced.push(...damaged.map((worker) => `the line of workerId ${worker} in ${place}`));
   seen.holders += lines.filter(({ state }) => state === 'held').length;
 }
 

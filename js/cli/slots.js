@@ -1,16 +1,14 @@
 'use strict';
 // `snowdrift slots`
 
-const { hostname } = require('node:os');
 const { basename } = require('node:path');
 
-const { directoryOf, sharedDirectory, variable } = require('../messages/checks.js');
+const { sharedDirectory, variable } = require('../messages/checks.js');
 const { unwrap } = require('../messages/errors.js');
 const { textOf } = require('../messages/faults.js');
 const { bitsOf } = require('../ids/layout-key.js');
 const native = require('../runtime/native.js');
 const { printable } = require('../messages/secrets.js');
-const { isServer } = require('../stores/url.js');
 const { moment } = require('../runtime/time.js');
 const {
   KEY,
@@ -27,20 +25,19 @@ const { table } = require('./table.js');
 
 const help = `Usage: snowdrift slots [URL] [options]
 
-Lists the slots of a namespace or a directory: worker IDs, their holders and the times of their holds. For a
-namespace, it also shows the record. Without a URL and without SNOWDRIFT_LEASE, it lists this host's pages,
-the files in shared memory that your processes share, with the processes of each. It changes nothing.
+Shows the record of a namespace and its slots: worker IDs, their holders and the times of their holds. A
+directory is a namespace, too. Without a URL and without SNOWDRIFT_LEASE, it lists this host's pages, the
+files in shared memory that your processes share, with the processes of each. It changes nothing.
 
-  URL                   file:///var/lib/app/ids, or
-${URL_HELP.replace('  URL', '     ')}
-  --json                prints { namespace, slots }, with times in Unix ms; namespace is null for a directory.
-                        For this host it prints { directory, pages }
+${URL_HELP}
+  --json                prints { namespace, slots }, with times in Unix ms. For this host it prints
+                        { directory, pages }
 
   held      a process holds the slot
-  free      the slot was released, or its hold has expired. Worker IDs that nobody ever held are not shown
-  died      the process ended without releasing the slot (directories: if it ran on this host)
-  unusable  the slot's file or record cannot be read, or is damaged: snowdrift reset --help for a file,
-            snowdrift recover --help for a namespace`;
+  free      the slot was released, its hold has expired, or in a directory its processes have ended. Worker
+            IDs that nobody ever held are not shown
+  unusable  the slot's record or file cannot be read, is damaged, or has times that no holder can have: see
+            snowdrift recover --help`;
 
 const options = STORE_OPTIONS;
 
@@ -49,9 +46,7 @@ async function run(_, positionals, { show, usage }) {
     return show(readHost(), formatHost);
   }
   const url = readStoreUrl('slots', positionals, usage);
-  const { namespace, fault, slots } = isServer(url)
-    ? await withRecords(url, (records) => readStore(records))
-    : { slots: readDirectory(directoryOf('the URL', url.href, { urlOnly: true })) };
+  const { namespace, fault, slots } = await withRecords(url, (records) => readStore(records));
   slots.sort(byNode);
   const shown = namespace ? asJson(namespace) : null;
   show({ namespace: fault === undefined ? shown : { fault }, slots }, () => {
@@ -77,12 +72,14 @@ async function readStore(records, datacenterId) {
   const isKnown = namespace?.kind === KEY;
   // Without it, the buckets of the default layout are looked for.
   const text = isKnown ? namespace.text : records.newNamespace();
-  const { keys, isWhole } = native.bucketKeys(text, !isKnown, datacenterId);
+  const files = await records.files();
+  const all = () => native.bucketKeys(text, !isKnown, datacenterId);
+  const { keys, isWhole } = files ? { keys: files, isWhole: true } : all();
   const now = await records.latestNow();
   const { found, unread } = await records.readBuckets(keys);
   const given = isKnown ? [now, namespace.text] : [now];
   const slots = found.flatMap(([key, record]) =>
-    slotsIn(records.name, key, record, isKnown ? namespace.layout : undefined, given),
+    slotsIn(records, key, record, isKnown ? namespace.layout : undefined, given),
   );
   if (unread > 0 || !isWhole) {
     const left = isWhole ? `${unread} of its ${keys.length}` : `all but its first ${keys.length}`;
@@ -90,17 +87,25 @@ async function readStore(records, datacenterId) {
   }
   if (isKnown) return { namespace, slots };
   if (namespace !== undefined) {
-    return { slots, fault: `${records.name}: the key ${KEY} ${reasonOf(namespace)}` };
+    const { failure } = namespace;
+    const why = failure?.message ?? `${records.placeOf(KEY)} ${reasonOf(namespace)}`;
+    return { slots, fault: printable(why) };
   }
   if (slots.length > 0) return { slots, fault: LOST };
-  throw await records.missing('The first lease creates it, or snowdrift recover URL --new does');
+  throw await records.missing(
+    `The first lease creates it, or snowdrift recover ${records.url} --new does`,
+  );
 }
 
 /** The slots of a bucket that was read. @param given the store's clock, and the text of the namespace */
-function slotsIn(store, key, record, layout, given) {
-  const datacenterId = Number.parseInt(key, 10);
-  const slot = { datacenterId, state: 'unusable' };
-  const about = (why) => `${store}: the key ${key} ${why}`;
+function slotsIn(records, key, record, layout, given) {
+  const [datacenterId, bucket] = key.split('/').map(Number);
+  const slot = {
+    datacenterId,
+    ...(records.isDirectory && { workerId: bucket }),
+    state: 'unusable',
+  };
+  const about = (why) => `${records.placeOf(key)} ${why}`;
   if (record.failure !== undefined) return [{ ...slot, fault: printable(record.failure.message) }];
   const values = valuesOf(key, record, ...given);
   if (values.kind === 'unreadable') return [{ ...slot, fault: about(reasonOf(values)) }];
@@ -131,42 +136,6 @@ function readHost() {
   const host = unwrap(native.hostPages(sharedDirectory()));
   for (const page of host?.pages ?? []) if (page.fault) page.fault = textOf(page.fault);
   return host;
-}
-
-function readDirectory(directory) {
-  const found = unwrap(native.slotsIn(directory, sharedDirectory()));
-  return found.map(({ path, fault, holder, processes, ...slot }) => {
-    if (fault) return { ...idsOf(path), state: 'unusable', fault: textOf(fault) };
-    if (!holder) return { ...slot, state: 'free' };
-    const { host, pid, started } = holder;
-    const pids = processes.filter(({ isAlive }) => isAlive).map((one) => one.pid);
-    return {
-      ...slot,
-      host: printable(host),
-      pid,
-      startedAt: started,
-      // The process that wrote the file last may have ended while others of its host use the slot.
-      state: pids.length > 0 ? 'held' : stateOf(host, pid),
-      ...(pids.length > 0 ? { processes: pids } : {}),
-    };
-  });
-}
-
-/** The IDs in a slot file's name. */
-function idsOf(path) {
-  const [, datacenterId, workerId] = /datacenter-(\d+)-worker-(\d+)\.slot$/.exec(path) ?? [];
-  return { datacenterId: Number(datacenterId), workerId: Number(workerId) };
-}
-
-/** 'held', or 'died' if the process of this host has ended. Processes of other hosts cannot be checked. */
-function stateOf(host, pid) {
-  if (host !== hostname()) return 'held';
-  try {
-    process.kill(pid, 0);
-    return 'held';
-  } catch ({ code }) {
-    return code === 'EPERM' ? 'held' : 'died';
-  }
 }
 
 /** This host's pages: one line per process. */
@@ -202,19 +171,13 @@ function rowsOf(page) {
   ]);
 }
 
-/** The process that renewed a slot last, and the number of others of this host that share it. */
-function pidsOf({ pid, processes = [] }) {
-  const others = processes.filter((one) => one !== pid).length;
-  return [pid ?? '', ...(others > 0 ? [`+ ${others}`] : [])].join(' ');
-}
-
 function formatSlots(slots) {
   if (slots.length === 0) return 'No slot was ever used.';
   const time = (ms) => ms && moment(ms);
   const rows = slots.map((slot) => [
     ...[slot.datacenterId, slot.workerId],
     slot.state,
-    ...[slot.host, pidsOf(slot), time(slot.startedAt), time(slot.expires), time(slot.ceiling)],
+    ...[slot.host, slot.pid, time(slot.startedAt), time(slot.expires), time(slot.ceiling)],
   ]);
   const head = ['datacenter', 'worker', 'state', 'host', 'pid', 'since', 'expires', 'IDs up to'];
   return [...table([head, ...rows]), ...slots.flatMap(({ fault }) => fault ?? [])].join('\n');

@@ -2,6 +2,8 @@
 // The code and the text of each fault of a native call. Rust sends its kind and its values: `fault!` in src/.
 // js/messages/refusals.js has the texts of calls that got no ID.
 
+const { pathToFileURL } = require('node:url');
+
 const { ownOf } = require('../ids/properties.js');
 const { printable } = require('./secrets.js');
 const { moment } = require('../runtime/time.js');
@@ -9,7 +11,7 @@ const { moment } = require('../runtime/time.js');
 const PAGE_REMEDY =
   "snowdrift left it unchanged. End this user's processes of this node, and remove it when the clock has passed the node's last ID";
 const SLOT_REMEDY =
-  'snowdrift left it unchanged. To continue at once, use another workerId. To use this slot again, reset it when the clock has passed its last ID: snowdrift reset --help';
+  'snowdrift left it unchanged. To continue at once, use another workerId. To use this one again, end its processes and move the file away: its next holder starts above all that they issued, unless their clock was ahead';
 const INTRUDER = 'Remove it, and stop the program that created it';
 const THREADS = "Raise this process's limit of threads";
 const ABSENT =
@@ -63,6 +65,16 @@ function refusalOfSystem({ doing, place, cause, reason }, remedies) {
   const isAbsent = reason === 'NotFound' && /^(find|read) the directory$/.test(doing);
   const remedy = isAbsent ? ABSENT : (remedies[reason] ?? DISK);
   return `cannot ${doing} ${place}: ${cause}. ${remedy}`;
+}
+
+/** Whether the name of a store is that of a directory. */
+const isDirectory = (store) => store.startsWith('file://');
+
+/** A store's URL for a command: of a directory, in the quotes of a shell where it needs them. */
+function urlOf(store) {
+  if (!isDirectory(store)) return 'URL';
+  const { href } = pathToFileURL(store.slice('file://'.length));
+  return /^[\w:/.@%-]+$/.test(href) ? href : `'${href.replaceAll("'", '%27')}'`;
 }
 
 /** The uses of a page, by the kind of its authority. */
@@ -194,9 +206,11 @@ const TEXTS = {
     'store-layout': ({ store, layouts }) =>
       `${store} is for IDs of another layout or epoch: ${layouts.map(textOf).join(', not ')}. Use another namespace for each layout and epoch`,
     'store-ahead': ({ store, from }) =>
-      `the namespace of ${store} starts after ${moment(from)}, further ahead of its clock than any holder can be: set the clock of the store right. If its record is damaged: snowdrift recover URL`,
+      isDirectory(store)
+        ? `the namespace of ${store} starts after ${moment(from)}, further ahead of this machine's clock than any holder can be: set the clock right. If it is right now and was ahead before, or namespace.slot is damaged: snowdrift recover ${urlOf(store)}`
+        : `the namespace of ${store} starts after ${moment(from)}, further ahead of its clock than any holder can be: set the clock of the store right. If its record is damaged: snowdrift recover URL`,
     'store-records': ({ store, evidence }) =>
-      `${store} has records of another format: ${evidence}. If they are damaged, run: snowdrift recover URL. If a newer snowdrift has written them, update this one. Another program, or a setting of the session, may also have changed them. Do not delete them, since their holders may issue IDs. To continue at once, use another namespace with a datacenterId that this one does not use`,
+      `${store} has records of another format: ${evidence}. If they are damaged, run: snowdrift recover ${urlOf(store)}. If a newer snowdrift has written them, update this one. Another program${isDirectory(store) ? '' : ', or a setting of the session,'} may also have changed them. Do not delete them, since their holders may issue IDs. To continue at once, use another ${isDirectory(store) ? 'directory' : 'namespace'} with a datacenterId that this one does not use`,
     'store-unsettled': ({ store, ttl }) =>
       `${store} failed to acquire or renew a slot: its records keep changing. If its calls are slow, set a longer ttl than ${ttl} ms. Otherwise check that it keeps what is written`,
     'page-io': (values) => refusalOfSystem(values, PAGE_REMEDIES),
@@ -250,7 +264,7 @@ const TEXTS = {
     'slot-newer': ({ place, format, known }) =>
       `${place} was written by a newer snowdrift (format ${format}; this one reads ${known}). Update snowdrift here, or use another workerId`,
     'slot-older': ({ place, format, known }) =>
-      `${place} was written by an older snowdrift (format ${format}; this one reads ${known}). End the processes that use it. Then reset the slot when the clock has passed its last ID (snowdrift reset --help), or use another directory or workerId`,
+      `${place} was written by an older snowdrift (format ${format}; this one reads ${known}). End the processes that use it. Then move it away when the clock has passed its last ID, or use another directory or workerId`,
     'slot-not-a-file': ({ place }) =>
       `${place} is not a regular file. Move it away, or use another workerId`,
     'slot-link': ({ place }) =>
@@ -308,4 +322,4 @@ function wordsFor(fault, texts = TEXTS) {
 
 const textOf = (fault) => wordsFor(fault).message;
 
-module.exports = { TEXTS, lackOf, lossOf, textOf, wordsFor };
+module.exports = { TEXTS, lackOf, lossOf, textOf, urlOf, wordsFor };

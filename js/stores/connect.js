@@ -7,10 +7,12 @@
 const { promisify } = require('node:util');
 
 const { noteClient } = require('../messages/causes.js');
+const { directoryOf } = require('../messages/checks.js');
 const { SnowFlakeError, configError, needsPackage } = require('../messages/errors.js');
 const { learn } = require('../messages/secrets.js');
 const { runWithin, untilAborted } = require('../runtime/time.js');
 const { ownOf, propertyOf } = require('../ids/properties.js');
+const { directory } = require('./directory.js');
 const { etcd } = require('./etcd.js');
 const { storeFailure } = require('./failures.js');
 const { postgres } = require('./postgres.js');
@@ -18,7 +20,7 @@ const { redis } = require('./redis.js');
 const { guardStream, ignoreErrors } = require('./sockets.js');
 const { promised, runMysql } = require('./sql-clients.js');
 const { sqlRegister } = require('./sql.js');
-const { addressesOf, loginOf, productOf, serverOf } = require('./url.js');
+const { addressesOf, isServer, loginOf, productOf, serverOf } = require('./url.js');
 const { checkFilesOfPg, checkOptions, tlsOf } = require('./url-options.js');
 const { zookeeper } = require('./zookeeper.js');
 
@@ -210,6 +212,7 @@ const CONNECT = {
 
 /** The Register of a URL. */
 async function connect(url) {
+  if (!isServer(url)) return directory(directoryOf('the URL', url.href, { urlOnly: true }));
   learn(url);
   checkOptions(url);
   const server = serverOf(url);

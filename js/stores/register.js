@@ -18,7 +18,7 @@ function decode(name, key, stored) {
   throw formatConflict(name, `the key ${describe(key)} holds ${describe(stored)}`);
 }
 
-const CALLS = ['read', 'write', 'now', 'show', 'namespaces', 'schemas'];
+const CALLS = ['read', 'write', 'now', 'show', 'namespaces', 'schemas', 'buckets'];
 
 /**
  * A Register of an adapter's functions. They take the signal itself as their last argument, and may ignore it.

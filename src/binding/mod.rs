@@ -10,6 +10,7 @@
 //! | `slots` | reports on the host's pages and a directory's slots, and their resets |
 //! | `leases` | leases from stores: inputs in, reports and calls out |
 //! | `records` | records of a store, for commands |
+//! | `directories` | those of a directory |
 //! | `request` | requests for a generator |
 //! | `source` | the source of an instance's IDs, opened from a request |
 //! | `reports` | reports of an instance and its lease |
@@ -21,6 +22,7 @@
 
 mod calls;
 mod channel;
+mod directories;
 mod draw;
 mod leases;
 mod memory;

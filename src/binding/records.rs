@@ -165,7 +165,7 @@ pub(super) fn limits_of(ttl: f64, max_clock_skew: f64, max_ahead: f64) -> Limits
     Limits { ttl: ttl as i64, max_clock_skew: max_clock_skew as i64, max_ahead: max_ahead as i64 }
 }
 
-fn token_of(digits: &str) -> Option<Token> {
+pub(super) fn token_of(digits: &str) -> Option<Token> {
     u64::from_str_radix(digits, 16).ok().filter(|number| *number != 0).map(Token)
 }
 

@@ -31,7 +31,7 @@ const BETWEEN_READINGS: Duration = Duration::from_micros(200);
 /// A record's open file. Closing it releases its locks.
 pub struct RecordFile {
     file: File,
-    path: PathBuf,
+    pub path: PathBuf,
     key: Key,
 }
 
@@ -69,6 +69,20 @@ impl RecordFile {
         self.change(at_most)?.settled(flush)
     }
 
+    /// The record, though its writer may have died before it was on the disk. Changes and locks nothing. Waits this long where
+    /// processes write it again and again.
+    pub fn look(&self, at_most: Duration) -> Result<Stored, Failure> {
+        let mut seen = None;
+        within(at_most, || {
+            seen = self.contents()?;
+            Ok(seen.is_some())
+        })?;
+        match seen {
+            Some(contents) => contents.newest(&self.path)?.ok_or_else(|| damaged(&self.path)),
+            None => Err(self.changing(at_most)?),
+        }
+    }
+
     /// Replaces the record where it has the token `before`. None where it did; otherwise the record as it is.
     pub fn write(
         &self,
@@ -89,9 +103,7 @@ impl RecordFile {
     pub fn change(&self, at_most: Duration) -> Result<Change<'_>, Failure> {
         let take = || lock::try_take(&self.file, CHANGING, LockMode::Exclusive);
         if !within(at_most, || take().map_err(self.failed("lock")))? {
-            let pid = self.number(PID).map_err(self.failed("read"))?;
-            let (place, waited) = (&*self.path, at_most.as_secs_f64());
-            return Err(fault!("slot-changing", place, pid, waited).into());
+            return Err(self.changing(at_most)?);
         }
         let change = Change(self);
         if !is_at(&self.path, &self.file) {
@@ -110,6 +122,13 @@ impl RecordFile {
             return Ok(false);
         };
         Ok(lock::lock_of_others(file, USERS).map_err(self.failed("lock"))?.is_some())
+    }
+
+    /// The failure where another process changes it for so long.
+    fn changing(&self, waited: Duration) -> Result<Failure, Failure> {
+        let pid = self.number(PID).map_err(self.failed("read"))?;
+        let (place, waited) = (&*self.path, waited.as_secs_f64());
+        Ok(fault!("slot-changing", place, pid, waited).into())
     }
 
     /// What the file says, once two readings agree where a block is not whole. None while others write.
@@ -238,7 +257,7 @@ impl Hold {
             });
             made.map_err(failed)?;
         }
-        match named::open_file(&path, true) {
+        match named::open_file(&path, is_made) {
             Err(failure) if failure.is_missing() => Ok(None),
             opened => opened.map(Some),
         }

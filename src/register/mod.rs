@@ -19,6 +19,7 @@ mod contents;
 mod file;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,7 +29,7 @@ use crate::files::named::{Flush, NamedDirectory, to_disk};
 use crate::files::path::{Identity, identity_at};
 use crate::lease::{Bucket, Call, Found, Key, Namespace, Record, Reply, Token, Unreadable};
 
-use contents::Stored;
+use contents::{Stored, damaged};
 use file::{Hold, RecordFile};
 
 /// A directory, as one lease of this process uses it.
@@ -47,10 +48,18 @@ impl Register {
         Register::with(directory, to_disk())
     }
 
-    /// The same, with a flush that tests control.
+    /// The register in a directory that must exist.
+    pub fn existing(directory: &Path) -> Result<Register, Failure> {
+        Ok(Register::of(NamedDirectory::existing(directory)?, to_disk()))
+    }
+
+    /// The same as [`Register::open`], with a flush that tests control.
     pub fn with(directory: &Path, flush: Flush) -> Result<Register, Failure> {
-        let directory = NamedDirectory::open(directory)?;
-        Ok(Register { directory, flush, hold: None, unusable: BTreeMap::new() })
+        Ok(Register::of(NamedDirectory::open(directory)?, flush))
+    }
+
+    fn of(directory: NamedDirectory, flush: Flush) -> Register {
+        Register { directory, flush, hold: None, unusable: BTreeMap::new() }
     }
 
     /// The path, without symbolic links.
@@ -64,12 +73,44 @@ impl Register {
             Call::Now => Reply::Time,
             Call::Read(key) => Reply::Found(self.read(*key, at_most)?),
             Call::Write { key, token, record, before } => {
-                match self.write(*key, (*token, record), *before, at_most)? {
+                match self.write(*key, (*token, record), *before, at_most, By::Holder)? {
                     None => Reply::Written,
                     Some(found) => Reply::Found(found),
                 }
             }
         })
+    }
+
+    /// A record as an operator sees it: its token, and its text for the protocol. Changes nothing, so it needs no right to write.
+    pub fn look(&self, key: Key, at_most: Duration) -> Result<Option<(Token, String)>, Failure> {
+        let Some((file, place)) = self.opened(key, false)? else { return Ok(None) };
+        let stored = file.look(at_most)?;
+        let text = stored.text.clone();
+        let (token, record) = shown(key, stored, &file, place)?;
+        Ok(Some((token, record.map_or(text, |record| record.text()))))
+    }
+
+    /// Replaces a record, as an operator does, who holds no slot. Returns whether it had the token `before`.
+    pub fn replace(
+        &mut self,
+        key: Key,
+        written: (Token, &Record),
+        before: Option<Token>,
+        at_most: Duration,
+    ) -> Result<bool, Failure> {
+        Ok(self.write(key, written, before, at_most, By::Operator)?.is_none())
+    }
+
+    /// The keys of all buckets that have files.
+    pub fn buckets(&self) -> Result<Vec<Key>, Failure> {
+        let failed = Failure::io("slot-io", "read the directory", self.directory());
+        let entries = fs::read_dir(self.directory()).map_err(&failed)?;
+        let mut keys = Vec::new();
+        for entry in entries {
+            let name = entry.map_err(&failed)?.file_name();
+            keys.extend(name.to_str().and_then(bucket_of));
+        }
+        Ok(keys)
     }
 
     /// Shows others that this process lives, and holds the slot of this key: from when it writes the line, or joins its page.
@@ -102,8 +143,18 @@ impl Register {
         })
     }
 
+    /// Whether a file can never be used by this process, as opposed to a disk that fails.
+    pub fn is_unusable(&self, key: Key, failure: &Failure) -> bool {
+        let is_held = self.hold.as_ref().is_some_and(|(of, _)| *of == key);
+        match failure.class {
+            Class::Slot => true,
+            Class::Io(ErrorKind::PermissionDenied) => !is_held && failure.is_of(&self.path_of(key)),
+            _ => false,
+        }
+    }
+
     fn read(&mut self, key: Key, at_most: Duration) -> Result<Found, Failure> {
-        let found = self.opened(key).and_then(|found| {
+        let found = self.opened(key, true).and_then(|found| {
             let Some((file, place)) = found else { return Ok(None) };
             let stored = file.read(&self.flush, at_most)?;
             shown(key, stored, &file, place).map(Some)
@@ -124,17 +175,22 @@ impl Register {
         (token, record): (Token, &Record),
         before: Option<Token>,
         at_most: Duration,
+        by: By,
     ) -> Result<Option<Found>, Failure> {
-        let Some((file, place)) = self.opened(key)? else {
+        let holds = by == By::Holder && is_held(key, record);
+        let Some((file, place)) = self.opened(key, true)? else {
             if before.is_some() {
                 return Ok(Some(None));
             }
-            return match self.create(key, token, record, at_most)? {
-                true => Ok(None),
-                false => self.read(key, at_most).map(Some),
-            };
+            if !self.create(key, token, record)? {
+                return self.read(key, at_most).map(Some);
+            }
+            if holds {
+                self.hold(key, at_most)?;
+            }
+            return Ok(None);
         };
-        if is_held(key, record) {
+        if holds {
             // Before others see the line.
             self.hold(key, at_most)?;
         }
@@ -144,29 +200,20 @@ impl Register {
     }
 
     /// Creates a record's file. Returns false if there is one by now.
-    fn create(
-        &mut self,
-        key: Key,
-        token: Token,
-        record: &Record,
-        at_most: Duration,
-    ) -> Result<bool, Failure> {
+    fn create(&mut self, key: Key, token: Token, record: &Record) -> Result<bool, Failure> {
         self.directory.create()?;
         let text = placed(record.clone(), self.place()?.unwrap_or_default()).text();
         let path = self.path_of(key);
         let is_made = RecordFile::create(&self.directory, &path, key, (token, text), &self.flush)?;
         // From now on it is not created again.
         self.directory = NamedDirectory::existing(self.directory.path())?;
-        if is_made && is_held(key, record) {
-            self.hold(key, at_most)?;
-        }
         Ok(is_made)
     }
 
     /// A record's file, and the directory's place. None where there is none.
-    fn opened(&self, key: Key) -> Result<Option<(RecordFile, u64)>, Failure> {
+    fn opened(&self, key: Key, is_writable: bool) -> Result<Option<(RecordFile, u64)>, Failure> {
         let Some(place) = self.place()? else { return Ok(None) };
-        match RecordFile::open(&self.path_of(key), key, true) {
+        match RecordFile::open(&self.path_of(key), key, is_writable) {
             Err(failure) if failure.is_missing() => Ok(None),
             opened => opened.map(|file| Some((file, place))),
         }
@@ -185,16 +232,15 @@ impl Register {
             )),
         }
     }
+}
 
-    /// Whether a file can never be used by this process, as opposed to a disk that fails.
-    fn is_unusable(&self, key: Key, failure: &Failure) -> bool {
-        let is_held = self.hold.as_ref().is_some_and(|(of, _)| *of == key);
-        match failure.class {
-            Class::Slot => true,
-            Class::Io(ErrorKind::PermissionDenied) => !is_held && failure.is_of(&self.path_of(key)),
-            _ => false,
-        }
-    }
+/// Who writes a record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// Who holds what the record says is held.
+    Holder,
+    /// An operator, who holds nothing.
+    Operator,
 }
 
 /// A record as the protocol sees it.
@@ -215,11 +261,19 @@ fn shown(
         }
         // A lock is of one worker ID.
         Ok(Record::Namespace(Namespace { size, .. })) if *size != 1 => {
-            record = Err(Unreadable::Line(5));
+            return Err(damaged(&file.path));
         }
         _ => {}
     }
     Ok((token, record))
+}
+
+/// The key of a bucket's file.
+fn bucket_of(name: &str) -> Option<Key> {
+    let (datacenter, worker) =
+        name.strip_prefix("datacenter-")?.strip_suffix(".slot")?.split_once("-worker-")?;
+    let key = Key::Bucket(datacenter.parse().ok()?, worker.parse().ok()?);
+    (format!("{datacenter}/{worker}") == key.to_string()).then_some(key)
 }
 
 /// Whether a record says that its file's worker ID is held.

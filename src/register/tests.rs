@@ -406,8 +406,61 @@ fn damage_concerns_one_file_and_is_named() {
     // In a directory, a record is of one worker ID.
     let Record::Namespace(namespace) = namespace() else { panic!() };
     write(&mut one, Key::Namespace, 1, Record::Namespace(Namespace { size: 8, ..namespace }), 0);
-    let refused = Some((Token(1), Err(Unreadable::Line(5))));
-    assert_eq!(found(&mut one, Key::Namespace), refused);
+    assert_eq!(unusable(&mut one, Key::Namespace), "slot-damaged");
+}
+
+#[test]
+fn an_operator_sees_the_newest_record_and_changes_nothing() {
+    let directory = TempDir::new().unwrap();
+    let mut one = register(directory.path());
+    let looker = Register::existing(directory.path()).unwrap();
+    let look = |key| looker.look(key, SHORT).unwrap();
+    write(&mut one, Key::Namespace, 1, namespace(), 0);
+    assert_eq!(look(Key::Namespace), Some((Token(1), namespace().text())));
+    assert_eq!((look(KEY), looker.buckets().unwrap()), (None, vec![]));
+    write(&mut one, KEY, 1, bucket(true, 1), 0);
+    assert_eq!(look(KEY), Some((Token(1), bucket(true, 1).text())));
+    // Its holder dies in the middle of a change, before its record is known to be on the disk.
+    let stopped = RecordFile::open(&one.path_of(KEY), KEY, true).unwrap();
+    write(&mut one, KEY, 2, bucket(true, 2), 1);
+    let path = one.path_of(KEY);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[contents::SETTLED] = 1;
+    fs::write(&path, &bytes).unwrap();
+    let change = stopped.change(SHORT).unwrap();
+    drop(one);
+    let before = fs::read(&path).unwrap();
+    assert_eq!(look(KEY), Some((Token(2), bucket(false, 2).text())));
+    assert_eq!(fs::read(&path).unwrap(), before);
+    drop(change);
+    // A text that no holder writes is shown as it is.
+    let file = RecordFile::open(&path, KEY, true).unwrap();
+    let text = "snowdrift2 bucket".to_owned();
+    file.write((Token(3), text.clone()), Some(Token(2)), &to_disk(), SHORT).unwrap();
+    assert_eq!(look(KEY), Some((Token(3), text)));
+    // Other files are no buckets.
+    for name in ["datacenter-01-worker-5.slot", "datacenter-1-worker-5.held", "x.slot"] {
+        fs::write(directory.path().join(name), "").unwrap();
+    }
+    assert_eq!(looker.buckets().unwrap(), [KEY]);
+    assert!(Register::existing(&directory.path().join("absent")).is_err_and(|no| no.is_missing()));
+}
+
+#[test]
+fn who_replaces_a_record_as_an_operator_holds_nothing() {
+    let directory = TempDir::new().unwrap();
+    let [mut holder, mut operator] = [(); 2].map(|()| register(directory.path()));
+    let (held, free) = (bucket(true, 1), bucket(false, 1));
+    assert!(operator.replace(KEY, (Token(1), &held), None, SHORT).unwrap());
+    assert!(!operator.replace(KEY, (Token(2), &held), None, SHORT).unwrap());
+    assert_eq!(line(&mut holder), Some((1, 1, false)));
+    holder.hold(KEY, SHORT).unwrap();
+    assert!(!operator.replace(KEY, (Token(2), &held), Some(Token(9)), SHORT).unwrap());
+    assert!(operator.replace(KEY, (Token(2), &free), Some(Token(1)), SHORT).unwrap());
+    assert!(operator.replace(KEY, (Token(3), &held), Some(Token(2)), SHORT).unwrap());
+    assert_eq!(line(&mut operator), Some((3, 1, true)));
+    drop(holder);
+    assert_eq!(line(&mut operator), Some((3, 1, false)));
 }
 
 #[test]

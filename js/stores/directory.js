@@ -1,0 +1,58 @@
+'use strict';
+// The records of a directory, as a register for commands. Leases read and write them in Rust, where each call to the disk has a
+// time limit.
+
+const { stat } = require('node:fs/promises');
+const { join } = require('node:path');
+
+const { configError, faultError, unwrap } = require('../messages/errors.js');
+const native = require('../runtime/native.js');
+const { unixNow } = require('../runtime/time.js');
+const { createRegister } = require('./register.js');
+
+/** The name of a record's file, as src/register has it. */
+function fileOf(key) {
+  const [datacenterId, workerId] = key.split('/');
+  const name = workerId === undefined ? key : `datacenter-${datacenterId}-worker-${workerId}`;
+  return `${name}.slot`;
+}
+
+/** Refuses to create files as root in the directory of another user, who could not read them. */
+async function checkUser(path) {
+  if (process.getuid?.() !== 0) return;
+  const { uid } = await stat(path);
+  if (uid === 0) return;
+  throw configError(
+    `${path} belongs to user ${uid}: run this command as that user, who is to read its files`,
+  );
+}
+
+/** @param path of a directory that exists */
+function directory(path) {
+  return createRegister({
+    name: `file://${path}`,
+    // A file for each worker ID.
+    bucketSize: 1,
+    isDirectory: true,
+    placeOf: (key) => join(path, fileOf(key)),
+    now: async () => unixNow(),
+
+    /** A file that nobody can use is a record with a `failure`. */
+    async read(key) {
+      const record = unwrap(await native.lookAtRecord(path, key)) ?? undefined;
+      const failure = record?.unusable && faultError(record.unusable);
+      return { record: failure ? { failure } : record };
+    },
+
+    async write(key, { token, text }, before) {
+      if (before === undefined) await checkUser(path);
+      const isWritten = unwrap(await native.replaceRecord(path, key, token, text, before));
+      return isWritten ? { isWritten } : { isWritten, found: (await this.read(key)).record };
+    },
+
+    /** The keys of the buckets that it has. */
+    buckets: async () => unwrap(await native.bucketFiles(path)),
+  });
+}
+
+module.exports = { directory };
