@@ -17,7 +17,6 @@ const COMMANDS = {
   layout: () => require('./layout.js'),
   slots: () => require('./slots.js'),
   recover: () => require('./recover.js'),
-  reset: () => require('./reset.js'),
   serve: () => require('./serve.js'),
   'namespace tables': () => require('./tables.js'),
   'public key': () => require('./public.js').key,
@@ -32,7 +31,6 @@ const HELP = `Usage: snowdrift <command> [options]
   layout              shows the capacity of a layout
   slots               lists worker IDs and their holders
   recover             raises the floor of a namespace after a restore or a loss, or creates one ahead
-  reset               makes a slot or page usable after a wrong clock
   serve               serves IDs by HTTP, for services in other languages
 
   namespace tables    prints the table of leases and its least rights, for a migration

@@ -6,6 +6,5 @@ mod leases;
 mod machine;
 mod pages;
 mod processes;
-mod reset;
 mod simulation;
 mod slots;
