@@ -26,8 +26,6 @@ const NOT_HERE = new Map(
     'the last part of the path is created, the rest must exist': 'its paths have slashes',
     'a slot file that is removed in use stops its holder':
       'the name stays until the file is closed, so nobody else can take it',
-    'reset refuses what it cannot do, and slots with living holders':
-      'a file: URL without a drive is refused otherwise',
     'a node that is closed and opened again does not repeat itself':
       'without a boot ID the tick of a day counts as used up once its page is opened again',
     'what a thread issued is remembered after its end, even if no other thread had the addon loaded':

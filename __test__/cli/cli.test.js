@@ -120,7 +120,7 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
     [['slots', 'file:///a', 'file:///b'], 2, /slots takes one URL, not 2/],
     [['slots', ''], 2, /: an argument of slots is empty: check/],
     [['slots', 'postgres://app:ge#heim@db/x'], 2, /slots is not a valid URL.*Percent-encode/],
-    [['recover'], 2, /recover needs a URL, such as snowdrift recover postgres:/],
+    [['recover'], 2, /recover needs a URL, such as snowdrift recover file:/],
     [['namespace', 'table'], 2, /no command 'namespace table'. Did you mean namespace tables\?/],
     [['namespace', 'recover'], 2, /'namespace recover'. Did you mean recover\?/],
     [
@@ -132,7 +132,8 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
     [['--json', 'public', 'key'], 2, /the command comes first/],
     [['public', 'constructor'], 2, /no command 'public constructor'\. The commands are /],
     [['tables', 'redis://u:geheim@h'], 2, /'tables'\. Did you mean namespace tables\?/],
-    [['recover', 'file:///var'], 2, /recover is for namespaces.*snowdrift reset/],
+    [['recover', 'file:///no/such'], 1, /ERR_SNOWFLAKE_STORE: .*\/no\/such.* Check the path/],
+    [['reset', 'file:///var'], 2, /no command 'reset'/],
     [['recover', 'redis://localhost', '--ttl', '5'], 2, /--ttl must be a whole number from 1000/],
     [['slots', 'file:///no/such'], 1, /ERR_SNOWFLAKE_STORE: .*\/no\/such.* Check the path/],
     [['parse'], 2, /parse needs an ID/],

@@ -126,7 +126,7 @@ test('commands refuse one of their flags, arguments and files', async () => {
       `'${tokens}' of --token-file has quotes around it`,
     ],
     [['slots', `${file} `], 'the argument of slots has white space around it'],
-    [['reset', `${file}\r`, ...flags], 'the argument of reset has a carriage return'],
+    [['recover', `${file}\r`], 'the argument of recover has a carriage return'],
     [['recover', `'${server}'`], 'has quotes around it'],
   ]) {
     const { code, stderr } = await run(args);

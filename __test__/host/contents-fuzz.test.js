@@ -80,7 +80,6 @@ function overwrite(path, bytes) {
 async function use(scene, { options, isLease, directory, isReopened }) {
   const { SnowFlake, require } = scene;
   const native = require('../../js/runtime/native.js');
-  const { layouts } = require('../../js/ids/layouts.js');
   const seen = {};
   const drawn = [];
   const attempt = async (call) => {
@@ -108,11 +107,7 @@ async function use(scene, { options, isLease, directory, isReopened }) {
   const shared = process.env.SNOWDRIFT_SHARED;
   await attempt(() => native.hostPages(shared));
   if (flake === undefined) {
-    for (const isMeant of [false, true]) {
-      await attempt(() => native.resetPage(layouts.node, 1, 3, isMeant, shared));
-      if (directory === undefined) continue;
-      await attempt(() => native.resetSlot(directory, 1, 3, undefined, isMeant, shared));
-    }
+    if (directory !== undefined) await attempt(() => native.lookAtRecord(directory, '1/3'));
     return { seen, drawn };
   }
   for (let turn = 0; turn < 3; turn++) {
@@ -129,7 +124,7 @@ async function use(scene, { options, isLease, directory, isReopened }) {
         await another.close();
       }
     });
-    if (directory !== undefined) await attempt(() => native.slotsIn(directory, shared));
+    if (directory !== undefined) await attempt(() => native.lookAtRecord(directory, '1/3'));
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   return { seen, drawn };

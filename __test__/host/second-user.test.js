@@ -24,7 +24,6 @@ const { test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 
 const { gate } = require('../support/amount.js');
-const { run } = require('../support/cli.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
 const { as, createReachable, noOtherUser } = require('../support/other-users.js');
 const { createDirectory } = require('../support/own-directory.js');
@@ -212,46 +211,6 @@ for (const [n, [what, [plant, pattern]]] of Object.entries(PLANTED_FILES).entrie
     assert.ok(!existsSync(join(place, 'new')));
   });
 }
-
-for (const [what, link] of Object.entries({ symbolic: symlinkSync, hard: linkSync })) {
-  scene(`reset --yes by root writes nothing through a ${what} link`, async ({ place }) => {
-    const target = join(place, 'target');
-    writeFileSync(target, 'root:x:0:0', { mode: 0o600 });
-    const state = join(place, 'ids');
-    mkdirSync(state);
-    chownSync(state, ATTACKER, ATTACKER);
-    link(target, join(state, 'datacenter-0-worker-0.slot'));
-    const before = pictureOf(target);
-    const reset = () =>
-      run(['reset', pathToFileURL(state).href, '--datacenter-id=0', '--worker-id=0', '--yes']);
-    const inPublic = await reset();
-    assert.notEqual(inPublic.code, 0);
-    assert.match(inPublic.stderr, /belongs to user 54321/);
-    // Where an administrator has created the directory for a service that was taken over since.
-    chmodSync(place, 0o755);
-    const ofService = await reset();
-    assert.notEqual(ofService.code, 0);
-    assert.match(ofService.stderr, what === 'hard' ? /hard link/ : /symbolic link/);
-    assert.deepEqual(pictureOf(target), before);
-  });
-}
-
-rare('root resets a slot of another user, whose file it stays', async ({ place, peer }) => {
-  chmodSync(place, 0o755);
-  const state = join(place, 'ids');
-  mkdirSync(state);
-  chownSync(state, VICTIM, VICTIM);
-  const one = peer();
-  await one.open({ state });
-  await one.end();
-  const [slot] = readdirSync(state).map((name) => join(state, name));
-  writeFileSync(slot, 'damaged');
-  const ids = ['--datacenter-id', '1', '--worker-id', '3', '--yes'];
-  const { code, stderr } = await run(['reset', pathToFileURL(state).href, ...ids]);
-  assert.equal(code, 0, stderr);
-  assert.equal(statSync(slot).uid, VICTIM);
-  await peer().open({ state });
-});
 
 rare('a volume that belongs to another user can be used', async ({ place, peer }) => {
   chmodSync(place, 0o755);

@@ -10,7 +10,6 @@ const {
   readFileSync,
   readdirSync,
   rmSync,
-  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -22,11 +21,10 @@ const { afterEach, beforeEach, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { amount, gate, isStorms } = require('../support/amount.js');
-const { endOf, run, start } = require('../support/cli.js');
+const { json } = require('../support/cli.js');
 const { createReachable } = require('../support/other-users.js');
 const { createDirectory, removeDirectory } = require('../support/own-directory.js');
 const { Drawer } = require('../support/drawer.js');
-const { onMachine } = require('../support/machine.js');
 const {
   SnowFlake,
   countDuplicates,
@@ -538,8 +536,10 @@ async function shownAfter(body) {
     const entry = ${JSON.stringify(entry)};
     const state = { datacenterId: 1, workerId: 3, state: ${JSON.stringify(directory)}, ttl: ${ttl}, maxWait: 1000 };
     ${body}`);
-  const { stdout } = await run(['slots', pathToFileURL(directory).href]);
-  const [, shown] = /^1 +3 +(\w+)/m.exec(stdout) ?? [undefined, stdout];
+  const { slots } = await json('slots', pathToFileURL(directory).href);
+  const [{ state, ceiling }] = slots.filter(({ workerId }) => workerId === 3);
+  // One that was released has the last tick that it issued.
+  const shown = state === 'free' && ceiling > Date.now() ? 'died' : state;
   return { code, signal, stderr, shown };
 }
 
@@ -587,110 +587,13 @@ test('a process releases its slot, however it ends by itself', {
     }
     assert.ok(shown === 'free' || (!isStorms && shown === 'died'), `${shown}: ${body}`);
   }
-  // What ends by a signal has died: nothing of it runs any more.
+  // What ends by a signal has died: nobody locks its file any more.
   for (const signal of ['SIGTERM', 'SIGKILL']) {
     const { shown } = await shownAfter(
       `new SnowFlake(state).nextId(); process.kill(process.pid, '${signal}'); setTimeout(() => {}, 1e6);`,
     );
     assert.equal(shown, 'died', signal);
   }
-});
-
-onMachine(
-  'a slot that a clock years ahead made useless names its remedy, which works',
-  async ({ machine }) => {
-    const env = machine.env;
-    const nineYears = 9 * 365 * 86_400_000;
-    const slot = ['--datacenter-id', '1', '--worker-id', '3'];
-    const reset = (...more) =>
-      endOf(start(['reset', pathToFileURL(directory).href, ...more, ...slot], { env }));
-    const ids = [];
-    // Each is killed: a process that ends by itself records exactly what it has issued.
-    const killed = "process.on('exit', () => process.kill(process.pid, 'SIGKILL'))";
-    const draw = async () => {
-      const answer = await elsewhere(`(${killed}, new SnowFlake(state).nextIds(100))`, env);
-      if (answer.code === undefined) ids.push(...Object.values(answer));
-      return answer;
-    };
-    await draw();
-    machine.clock = nineYears;
-    await draw();
-    // Above the ceiling of the first one.
-    machine.clock = 3_600_000;
-    machine.boot = 2;
-    const { code, message } = await draw();
-    assert.equal(code, 'ERR_SNOWFLAKE_WINDOW');
-    const command = `snowdrift reset file://${directory} --datacenter-id 1 --worker-id 3`;
-    assert.ok(message.includes(`${slotFile()}: ${command}`), message);
-
-    const before = readFileSync(slotFile());
-    const looked = await reset();
-    assert.deepEqual([looked.code, looked.stderr], [2, '']);
-    assert.match(
-      looked.stdout,
-      /IDs up to +20[3-9]\d-.*never issued again.*No ID is issued again/s,
-    );
-    assert.match(looked.stdout, /Nothing was changed\. Pass --yes to reset it\./);
-    assert.deepEqual(readFileSync(slotFile()), before);
-    const done = await reset('--yes', '--json');
-    assert.equal(done.code, 0, done.stderr);
-    const { plan, now, isDone, ceiling } = JSON.parse(done.stdout);
-    assert.deepEqual([isDone, plan.duplicatesTo, plan.skip[1]], [true, null, ceiling]);
-    assert.ok(Math.abs(plan.floor - now) < 60_000);
-    await sleep(5);
-    assert.equal((await draw()).code, undefined);
-
-    machine.clock = nineYears;
-    const again = await draw();
-    assert.equal(again.code, 'ERR_SNOWFLAKE_STORE');
-    assert.match(again.message, /a clock that was ahead has issued IDs of these times/);
-    machine.clock = nineYears + 86_400_000;
-    assert.equal((await draw()).code, undefined);
-    machine.clock = nineYears + 2 * 86_400_000;
-    const none = await reset('--yes');
-    assert.deepEqual([none.code, /nothing to reset/.test(none.stdout)], [0, true], none.stdout);
-    assert.equal(ids.length, 400);
-    assert.equal(countDuplicates(ids), 0);
-  },
-  { skip: gate },
-);
-
-test('reset refuses what it cannot do, and slots with living holders', async () => {
-  const url = pathToFileURL(directory).href;
-  const slot = ['--datacenter-id', '1', '--worker-id', '3'];
-  recorded().nextId();
-  for (const [args, status, said] of [
-    [[url, ...slot, '--yes'], 1, /ERR_SNOWFLAKE_IN_USE: .*is held by another process: process \d+/],
-    [[url, '--datacenter-id', '1', '--worker-id', '4'], 1, /ERR_SNOWFLAKE_STORE: .*worker-4\.slot/],
-    [['file:///no/such', ...slot], 1, /ERR_SNOWFLAKE_STORE: .*\/no\/such/],
-    [[url, ...slot, '--layout', 'twitter'], 1, /another layout or epoch/],
-    [[url, '--worker-id', '3'], 2, /reset needs --datacenter-id/],
-    [[url, '--datacenter-id', '1'], 2, /reset needs --worker-id/],
-    [[url, '--datacenter-id', '1', '--worker-id', 'x'], 2, /--worker-id must be a whole number/],
-    [['postgres://user:secret@a/b', ...slot], 2, /reset is for a directory.*recover/],
-    [['user:secret@a', ...slot], 2, /URL of file:/],
-    [slot, 1, /is used by process|has a record in a directory: reset that/],
-    [[url, url, ...slot], 2, /reset takes one URL/],
-  ]) {
-    if (args[0] === url && args.includes('twitter')) {
-      open.pop().close();
-      await isFree(3);
-    }
-    const { code, stdout, stderr } = await run(['reset', ...args]);
-    assert.deepEqual([code, stdout], [status, ''], `${args}: ${stderr}`);
-    assert.match(stderr, said);
-    assert.ok(!stderr.includes('secret'), stderr);
-  }
-  // Damaged, it can be reset, and stays the file of its user.
-  writeFileSync(slotFile(), 'damaged');
-  chmodSync(slotFile(), 0o640);
-  const looked = await run(['reset', url, ...slot]);
-  assert.deepEqual([looked.code, readFileSync(slotFile(), 'utf8')], [2, 'damaged']);
-  assert.match(looked.stdout, /7 bytes long.*The issued IDs are unknown/s);
-  assert.equal((await run(['reset', url, ...slot, '--yes'])).code, 0);
-  assert.equal(statSync(slotFile()).mode & 0o777, 0o640);
-  await sleep(5);
-  assert.equal(typeof recorded().nextId(), 'bigint');
 });
 
 test('a wrong directory, URL or time is refused before anything is touched', async () => {

@@ -197,9 +197,9 @@ test('the path of a directory is shown, whatever is in it; a login before it is 
   const password = createPassword();
   const { message } = new SnowFlakeError(
     'ERR_SNOWFLAKE_STORE',
-    `snowdrift reset file:///srv/app@2/ids?1, and file://app:${password.parts[0]}@db/x`,
+    `snowdrift recover file:///srv/app@2/ids?1, and file://app:${password.parts[0]}@db/x`,
   );
-  assert.equal(message, 'snowdrift reset file:///srv/app@2/ids?1, and file://***@db/x');
+  assert.equal(message, 'snowdrift recover file:///srv/app@2/ids?1, and file://***@db/x');
 });
 
 test('a cause that shows no password stays as it is; one that does is copied, however deep it is', () => {

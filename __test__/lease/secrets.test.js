@@ -218,7 +218,6 @@ for (const engine of ENGINES) {
         ({ unknown }) => ['slots', unknown],
         ({ bad, good }) => ['slots', bad, good],
         () => ['recover', '--new'],
-        ({ good }) => ['reset', good, '--datacenter-id', '1', '--worker-id', '1'],
         ({ good }) => ['serve', good],
         ({ good }) => [good],
       ];

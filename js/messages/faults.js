@@ -2,6 +2,7 @@
 // The code and the text of each fault of a native call. Rust sends its kind and its values: `fault!` in src/.
 // js/messages/refusals.js has the texts of calls that got no ID.
 
+const { join } = require('node:path');
 const { pathToFileURL } = require('node:url');
 
 const { ownOf } = require('../ids/properties.js');
@@ -75,6 +76,27 @@ function urlOf(store) {
   if (!isDirectory(store)) return 'URL';
   const { href } = pathToFileURL(store.slice('file://'.length));
   return /^[\w:/.@%-]+$/.test(href) ? href : `'${href.replaceAll("'", '%27')}'`;
+}
+
+/** The file of a record of a directory, as src/register names it. @param key 'namespace', or 'DATACENTER/WORKER' */
+function fileOf(directory, key) {
+  const [datacenterId, workerId] = key.split('/');
+  const name = workerId === undefined ? key : `datacenter-${datacenterId}-worker-${workerId}`;
+  return join(directory, `${name}.slot`);
+}
+
+/**
+ * What lets a node issue IDs again that a clock ahead of time has used.
+ * @param file of its slot in a directory, if it has one
+ * @param page of the host; undefined if that is not known
+ */
+function afterClockAhead(file, page) {
+  const pages =
+    page === undefined
+      ? ["this host's page of it (snowdrift slots lists pages)"]
+      : [page, page.replace(/page$/, 'born')];
+  const files = [...(file === undefined ? [] : [file]), ...pages].join(' and ');
+  return `If the clock is right now and was ahead before, end all processes of this node, and remove ${files}. IDs that were issued ahead can repeat then when their times come`;
 }
 
 /** The uses of a page, by the kind of its authority. */
@@ -191,8 +213,6 @@ const TEXTS = {
       `${place} is held by another process${held(holders, 'Processes of one host share a slot if all have the same state, scope and SNOWDRIFT_SHARED. Otherwise give each host or container a workerId of its own, take any free one with SnowFlake.lease(), or set waitForSlot to wait until the other process ends')}`,
     'claim-held': ({ store, datacenter, worker, holders, unusable }) =>
       `workerId ${worker} of datacenterId ${datacenter} in ${store} is ${heldBy(holders, unusable)}${held(holders.map(unnamed), 'End that process, wait for it with a longer waitForSlot, or claim another workerId')}`,
-    'slot-opening': ({ place, waited }) =>
-      `${place} is being opened by another process of this host, which has not finished within ${waited} s: it may be stopped (SIGSTOP, a debugger, a frozen container), or its disk may hang. Let it continue or end it, and try again`,
     'page-in-use': ({ place, pid }) =>
       `${place} is used by ${processOf(pid)}: end all processes of this node, and try again`,
     'page-format': ({ place, format, known }) =>
@@ -232,10 +252,6 @@ const TEXTS = {
       `${place} is being replaced by a process that does not finish. Find the process that has it open, and end it`,
     'page-deleted': ({ place, times }) =>
       `${place} was deleted ${times} times while it was in use. Find the program that deletes it, stop it, and restart this process`,
-    'page-recorded': ({ place }) =>
-      `${place} has a record in a directory: reset that one by snowdrift reset file:///...`,
-    'page-leased': ({ place }) =>
-      `${place} is leased from a store, which bounds its IDs: lease again`,
     'not-a-directory': ({ place, isLink }) =>
       `${place} is ${isLink ? 'a symbolic link and must be' : 'not'} a directory. ${INTRUDER}`,
     'not-a-file': ({ place, isLink }) =>
@@ -275,28 +291,20 @@ const TEXTS = {
       `${place} belongs to user ${owner}, not to user ${user} of this process. Have its owner or root remove it, or choose a directory that only this user can write to`,
     'slot-writable': ({ place, mode }) =>
       `${place} is writable by all users (mode ${mode}). If none of them has changed it: chmod 600. Otherwise use another workerId`,
-    'slot-layout': ({ place, layouts }) =>
-      `${place} records IDs of another layout or epoch: ${layouts.map(textOf).join(', not ')}. Use one directory for each layout and epoch`,
-    'slot-not-of-layout': ({ place, why }) =>
-      `${place} is not a slot of that layout: ${textOf(why[0])}`,
-    'slot-skips': ({ place, from, to }) =>
-      `${place} issues no IDs from ${moment(from)} to ${moment(to)}: a clock that was ahead has issued IDs of these times, and the slot was reset. Correct the clock, start this process three hours after them, or use another workerId`,
     'slot-busy': ({ place, datacenter, worker, waited }) =>
       `another thread of this process has been opening or closing ${place ?? `the slot of datacenterId ${datacenter} and workerId ${worker}`} for ${waited} s: check its disk, and try again`,
     'slot-changing': ({ place, pid, waited }) =>
       `process ${pid} has been changing ${place} for ${waited} s: it was stopped, or its disk hangs. Continue it, or end it`,
     'slot-moved': ({ place }) =>
       `${place} was replaced while it was opened: do not touch the files of running processes`,
-    'slot-replaced': ({ place }) =>
-      `${place} was removed or replaced while it was in use, so another process may have its slot. Restart this process, and do not touch the files of running processes`,
-    'slot-overtaken': ({ place }) =>
-      `another process has taken the slot of ${place}, although this one held its lock: the file system does not keep locks. Use a local disk, and restart this process`,
     'disk-hangs': ({ place, waited }) =>
       `${place} did not answer within ${waited} s: check its disk`,
     'no-thread': ({ purpose }) => `cannot start the thread that ${purpose}. ${THREADS}`,
   },
   // Parts of other texts, and warnings.
   none: {
+    'slot-file-damaged': ({ worker, place, store }) =>
+      `the line of workerId ${worker} in ${place} is damaged, or has times that no holder can have: snowdrift slots ${urlOf(store)} shows which. snowdrift recover ${urlOf(store)} replaces a damaged one. ${afterClockAhead(place)}`,
     'slot-record-damaged': ({ worker }) =>
       `the record of workerId ${worker} is damaged, or has times that no holder can have: see snowdrift slots URL. snowdrift recover URL replaces a damaged one`,
     holder: ({ worker, pid, host, started }) =>
@@ -322,4 +330,4 @@ function wordsFor(fault, texts = TEXTS) {
 
 const textOf = (fault) => wordsFor(fault).message;
 
-module.exports = { TEXTS, lackOf, lossOf, textOf, urlOf, wordsFor };
+module.exports = { TEXTS, afterClockAhead, fileOf, lackOf, lossOf, textOf, urlOf, wordsFor };

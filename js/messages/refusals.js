@@ -2,8 +2,7 @@
 // The errors of calls that got no ID: the code and the text of each kind.
 
 const { SnowFlakeError } = require('./errors.js');
-const { lossOf, textOf, wordsFor } = require('./faults.js');
-const { bitsOf } = require('../ids/layout-key.js');
+const { afterClockAhead, fileOf, lossOf, textOf, wordsFor } = require('./faults.js');
 const { ownOf } = require('../ids/properties.js');
 const { moment } = require('../runtime/time.js');
 
@@ -29,8 +28,8 @@ const TEXTS = {
       `the ${idsOfTick(layout)} are exhausted, and the option clock, at ${clock}, does not reach the next one within maxWait (${maxWait} ms): advance it, as jest.advanceTimersByTime(${layout.tickMs}) does, or choose more sequenceBits`,
   },
   ERR_SNOWFLAKE_CLOCK_BACK: {
-    'clock-back': ({ clock, issuedTo, again, reset }) =>
-      `the clock rolled back to ${clock}, and IDs up to ${issuedTo} are already issued.${again && `${again}.`} Check the service that sets this machine's clock${reset()}`,
+    'clock-back': ({ clock, issuedTo, again, ahead }) =>
+      `the clock rolled back to ${clock}, and IDs up to ${issuedTo} are already issued.${again && `${again}.`} Check the service that sets this machine's clock${ahead()}`,
   },
   ERR_SNOWFLAKE_BEFORE_EPOCH: {
     'before-epoch': ({ clock, layout }) =>
@@ -41,12 +40,10 @@ const TEXTS = {
       `the clock shows ${clock}, and the layout's ${layout.timestampBits} timestamp bits have run out. ${LONGER}`,
   },
   ERR_SNOWFLAKE_WINDOW: {
-    floor: ({ clock, earlier, issuedTo, again, reset }) =>
-      `the clock shows ${clock}, and ${earlier} may have issued IDs up to ${issuedTo}.${again}${reset()}`,
+    floor: ({ clock, earlier, issuedTo, again, ahead }) =>
+      `the clock shows ${clock}, and ${earlier} may have issued IDs up to ${issuedTo}.${again}${ahead()}`,
     ceiling: ({ clock }) =>
       `the clock shows ${clock}, above the recorded ceiling: the process was suspended, or the clock jumped. The ceiling is being raised: try again, await nextIdAsync(), or choose a larger maxWait`,
-    'page-ceiling': ({ clock, page }) =>
-      `the clock shows ${clock}. IDs of this time already exist, by a clock that was ahead: a reset of ${page} found them. Use another workerId. When the clock has passed that time, end all processes of this node and remove the page`,
   },
   ERR_SNOWFLAKE_STORE: {
     page: ({ why }) => `cannot use the sequence that this host's processes share: ${textOf(why)}`,
@@ -70,7 +67,7 @@ const inBrackets = (failure) => (failure === undefined ? '' : ` (${failure})`);
 const isOfStore = (lease) => lease !== undefined && !lease.store.startsWith('file:');
 
 /** The kind of a refusal. Distinguishes the reasons for a ceiling and for an exhausted tick. */
-function kindOf({ kind, page, isStanding, retryAfterMs }, { clock }, lease) {
+function kindOf({ kind, isStanding, retryAfterMs }, { clock }, lease) {
   if (kind === 'exhausted' && retryAfterMs !== undefined && clock !== undefined) {
     return 'own-clock-stands';
   }
@@ -82,7 +79,6 @@ function kindOf({ kind, page, isStanding, retryAfterMs }, { clock }, lease) {
     if (state === 'lost') return 'lease-lost';
     return failure === undefined && clockSkew > 0 ? 'clock-skew' : 'lease-expired';
   }
-  if (page !== undefined && !lease) return 'page-ceiling';
   return lease?.failure ? 'unrecorded' : 'ceiling';
 }
 
@@ -111,28 +107,19 @@ function refusalError(given, settings, report) {
       again: isOver ? '' : ` Try again in ${retryAfterMs} ms`,
       issuedTo: isOver ? "the end of the layout's time" : moment(now + retryAfterMs - 1),
       earlier: earlierHolders(page, lease),
-      reset: () => resetAdvice(retryAfterMs, settings, lease, page),
+      ahead: () => aheadAdvice(retryAfterMs, { ...settings, ...lease?.slot }, lease, page),
     },
     TEXTS,
   );
   return new SnowFlakeError(code, message, { retryAfterMs });
 }
 
-const quoted = (text) => (/^[\w:/.@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-
-/**
- * The advice to reset a directory's slot or a host's page that a clock hours ahead of time has used; '' if that does
- * not apply.
- */
-function resetAdvice(retryAfterMs, { datacenterId, workerId, layout }, lease, page) {
-  if (!(retryAfterMs > HOUR_MS)) return '';
-  const node = `--datacenter-id ${datacenterId} --worker-id ${workerId}`;
-  if (lease?.store.startsWith('file:')) {
-    const file = `${lease.store}/datacenter-${datacenterId}-worker-${workerId}.slot`;
-    return `. If the clock is right now and was ahead before, end this process and reset the slot ${file.slice('file://'.length)}: snowdrift reset ${quoted(lease.store)} ${node} shows the risk first`;
-  }
-  if (lease || page === undefined) return '';
-  return `. If the clock is right now and was ahead before, end all processes of this node and reset its page ${page}: snowdrift reset ${node} --layout ${bitsOf(layout)}@${layout.tickMs} --epoch ${layout.epoch} shows the risk first`;
+/** The advice for a node whose IDs a clock that was hours ahead has used; '' if that does not apply. */
+function aheadAdvice(retryAfterMs, { datacenterId, workerId }, lease, page) {
+  if (!(retryAfterMs > HOUR_MS) || isOfStore(lease)) return '';
+  if (lease === undefined) return page === undefined ? '' : `. ${afterClockAhead(undefined, page)}`;
+  const file = fileOf(lease.store.slice('file://'.length), `${datacenterId}/${workerId}`);
+  return `. ${afterClockAhead(file, page)}`;
 }
 
 module.exports = { TEXTS, refusalError };

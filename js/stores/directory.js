@@ -3,19 +3,12 @@
 // time limit.
 
 const { stat } = require('node:fs/promises');
-const { join } = require('node:path');
 
 const { configError, faultError, unwrap } = require('../messages/errors.js');
+const { fileOf } = require('../messages/faults.js');
 const native = require('../runtime/native.js');
 const { unixNow } = require('../runtime/time.js');
 const { createRegister } = require('./register.js');
-
-/** The name of a record's file, as src/register has it. */
-function fileOf(key) {
-  const [datacenterId, workerId] = key.split('/');
-  const name = workerId === undefined ? key : `datacenter-${datacenterId}-worker-${workerId}`;
-  return `${name}.slot`;
-}
 
 /** Refuses to create files as root in the directory of another user, who could not read them. */
 async function checkUser(path) {
@@ -34,7 +27,7 @@ function directory(path) {
     // A file for each worker ID.
     bucketSize: 1,
     isDirectory: true,
-    placeOf: (key) => join(path, fileOf(key)),
+    placeOf: (key) => fileOf(path, key),
     now: async () => unixNow(),
 
     /** A file that nobody can use is a record with a `failure`. */

@@ -105,6 +105,26 @@ impl Directory {
         }
         Ok(page)
     }
+
+    /// Replaces an unused page, which is locked exclusively, by one that issues ticks in (floor, ceiling] and above the
+    /// clock.
+    pub fn reset(&self, unused: &Page, floor: Tick, ceiling: Tick) -> Result<(), Failure> {
+        let Some(path) = unused.path() else { return Ok(()) };
+        let Header { node, terms, .. } = *unused.header();
+        let page = Page::new(self.header_for(&node, terms));
+        page.notes().set_last_tick(ceiling);
+        page.sequence().note_before(floor);
+        let placed = page.write(self.path()).and_then(|file| {
+            if unused.is_named().unwrap_or(false) {
+                // The marker first: processes that find the old page meanwhile wait for its lock.
+                let marker = second_name(file.path(), self.path())?;
+                marker.persist(path.with_extension(MARKER))?;
+                file.persist(path)?;
+            }
+            Ok(())
+        });
+        placed.map_err(|cause| replacing(path, cause))
+    }
 }
 
 /// The failure to replace a page. Windows cannot replace a mapped file.

@@ -135,12 +135,7 @@ impl Register {
 
     /// A record's file.
     pub fn path_of(&self, key: Key) -> PathBuf {
-        self.directory().join(match key {
-            Key::Namespace => "namespace.slot".to_owned(),
-            Key::Bucket(datacenter, worker) => {
-                format!("datacenter-{datacenter}-worker-{worker}.slot")
-            }
-        })
+        self.directory().join(file_name(key))
     }
 
     /// Whether a file can never be used by this process, as opposed to a disk that fails.
@@ -266,6 +261,14 @@ fn shown(
         _ => {}
     }
     Ok((token, record))
+}
+
+/// The name of a record's file.
+pub fn file_name(key: Key) -> String {
+    match key {
+        Key::Namespace => "namespace.slot".to_owned(),
+        Key::Bucket(datacenter, worker) => format!("datacenter-{datacenter}-worker-{worker}.slot"),
+    }
 }
 
 /// The key of a bucket's file.

@@ -1,9 +1,15 @@
 //! Why a lease has no slot, or could not renew it, as faults for people.
 
+use std::path::Path;
+
 use super::host::HostPages;
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::Layout;
 use crate::lease::{Holder, Key, Refusal, Settings, Unreadable};
+use crate::register::file_name;
+
+/// How the name of a directory begins, as opposed to a store's.
+const DIRECTORY: &str = "file://";
 
 /// What the faults of a lease name: its store, and its settings.
 pub struct Reasons<'a> {
@@ -37,11 +43,11 @@ impl Reasons<'_> {
                 fault!("store-layout", store, layouts)
             }
             Refusal::Unreadable(key, Unreadable::Line(line)) => {
-                records(format!("line {line} of the key {key}"))
+                records(format!("line {line} of {}", self.name_of(key)))
             }
-            Refusal::Unreadable(key, Unreadable::Format) => records(format!("the key {key}")),
+            Refusal::Unreadable(key, Unreadable::Format) => records(self.name_of(key)),
             Refusal::Unreadable(key, Unreadable::Long(bytes)) => {
-                records(format!("the key {key}, with {bytes} bytes"))
+                records(format!("{}, with {bytes} bytes", self.name_of(key)))
             }
             Refusal::Clock(skew) => {
                 fault!("clock-skew", store, skew, most: settings.limits.max_clock_skew)
@@ -49,7 +55,15 @@ impl Reasons<'_> {
             Refusal::Ahead(Key::Namespace, floor) => {
                 fault!("store-ahead", store, from: settings.layout.tick_end_ms(floor))
             }
-            Refusal::Ahead(key, _) => records(format!("the floor of the key {key}")),
+            Refusal::Ahead(key, _) => records(format!("the floor of {}", self.name_of(key))),
+        }
+    }
+
+    /// A record, for people: in a directory its file.
+    fn name_of(&self, key: Key) -> String {
+        match self.store.strip_prefix(DIRECTORY) {
+            Some(directory) => Path::new(directory).join(file_name(key)).display().to_string(),
+            None => format!("the key {key}"),
         }
     }
 
@@ -57,8 +71,13 @@ impl Reasons<'_> {
         let Reasons { store, settings: Settings { datacenter, claim, .. } } = *self;
         let datacenter = *datacenter;
         let damaged = found.iter().filter(|(_, holder)| holder.is_none());
-        let unusable: Vec<Fault> =
-            damaged.map(|(worker, _)| fault!("slot-record-damaged", worker: *worker)).collect();
+        let is_directory = self.store.starts_with(DIRECTORY);
+        let record_of = |worker| self.name_of(Key::Bucket(datacenter, worker));
+        let unusable = |&(worker, _): &(u64, _)| match is_directory {
+            true => fault!("slot-file-damaged", worker, place: record_of(worker), store),
+            false => fault!("slot-record-damaged", worker),
+        };
+        let unusable: Vec<Fault> = damaged.map(unusable).collect();
         let named = |(worker, holder): &(u64, Option<Holder>)| {
             let Holder { pid, started, host, .. } = holder.as_ref()?;
             Some(fault!("holder", worker: *worker, pid: *pid, host: &**host, started: *started))

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use snowdrift::authority::reset::{Plan, reset_page};
 use snowdrift::core::clock::Clock;
 use snowdrift::core::fault::{Class, Failure};
 use snowdrift::core::layout::Layout;
@@ -367,6 +368,97 @@ fn a_page_that_was_covered_by_a_mount_and_uncovered_repeats_nothing() {
 #[test]
 fn a_directory_that_is_restored_from_a_copy_unseen_repeats_nothing() {
     directory_restored(Looks::Nobody);
+}
+
+/// A clock was ahead by this. Then it was right, and the page was lost.
+fn ahead_and_lost(ms: i64) -> Life {
+    let life = Life::new(1);
+    let user = life.plain().unwrap();
+    life.pass(ms);
+    life.draw(&user, 3).unwrap();
+    life.pass(1 - ms);
+    life.draw(&user, 3).unwrap();
+    fs::remove_file(life.page()).unwrap();
+    life.pass(1);
+    assert!(life.draw(&life.plain().unwrap(), 3).is_err(), "it waits for that time");
+    life
+}
+
+fn reset(life: &Life) -> Option<Plan> {
+    let now = life.clock.now().ms;
+    reset_page(&life.directory(), &life.node, now, true).unwrap().unwrap().plan
+}
+
+#[test]
+fn a_reset_waits_for_a_clock_that_was_minutes_ahead_before_the_page_was_lost() {
+    let life = ahead_and_lost(600_000);
+    // The page that the first one leaves tells the next one.
+    for _ in 0..2 {
+        assert_eq!(reset(&life).unwrap().floor, START + 600_000);
+    }
+    let user = life.plain().unwrap();
+    for ms in [600_000, 600_001] {
+        life.pass(START + ms - life.clock.now().ms);
+        let _ = life.draw(&user, 3);
+    }
+    life.draw(&user, 3).unwrap();
+    life.assert_unique();
+}
+
+#[test]
+fn a_reset_ends_a_wait_of_years_and_says_what_can_repeat() {
+    const YEARS: i64 = 10 * 365 * 86_400_000;
+    let life = ahead_and_lost(YEARS);
+    assert_eq!(reset(&life).unwrap().repeats_to, START + YEARS);
+    let user = life.plain().unwrap();
+    life.pass(1);
+    life.draw(&user, 3).unwrap();
+}
+
+/// The page knows where the IDs after a pause of hours began, and not where those before it did.
+#[test]
+fn a_reset_names_what_a_clock_ahead_issued_before_a_pause() {
+    const YEARS: i64 = 5 * 365 * 86_400_000;
+    const PAUSE: i64 = 2 * 3_600_000;
+    // A clock that was ahead a second time, and less far, hides where the first time began.
+    for (drawn, since, repeats_to) in [
+        (&[1, YEARS, YEARS + 1, YEARS + PAUSE + 1][..], YEARS + PAUSE + 1, YEARS + 1),
+        (
+            &[1, 2 * YEARS, 2 * YEARS + PAUSE, YEARS, YEARS + PAUSE],
+            YEARS + PAUSE,
+            YEARS + PAUSE - 1,
+        ),
+    ] {
+        let life = Life::new(1);
+        let user = life.plain().unwrap();
+        for ms in drawn {
+            life.clock.set(START + ms);
+            life.draw(&user, 3).unwrap();
+        }
+        drop(user);
+        life.clock.set(START + 2);
+        let plan = reset(&life).unwrap();
+        assert_eq!((plan.floor, plan.skip.from), (START + 2, START + since));
+        assert_eq!(plan.repeats_to, START + repeats_to);
+    }
+}
+
+/// A clock that was years ahead while unused pages were removed.
+#[test]
+fn a_reset_ends_a_wait_for_removed_pages() {
+    const YEARS: u64 = 10 * 365 * 86_400;
+    let life = Life::new(1);
+    let swept = File::create_new(life.directory().path().join("swept")).unwrap();
+    let at = UNIX_EPOCH + Duration::from_secs(START as u64 / 1000 + YEARS);
+    swept.set_modified(at).unwrap();
+    let user = life.plain().unwrap();
+    life.pass(1);
+    assert!(life.draw(&user, 3).is_err());
+    drop(user);
+    assert_eq!(reset(&life).unwrap().repeats_to, START / 1000 * 1000 + YEARS as i64 * 1000);
+    let user = life.plain().unwrap();
+    life.pass(1);
+    life.draw(&user, 3).unwrap();
 }
 
 #[test]

@@ -6,5 +6,6 @@ mod leases;
 mod machine;
 mod pages;
 mod processes;
+mod reset;
 mod simulation;
 mod slots;

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use snowdrift::authority::Access;
 use snowdrift::authority::durable::Durable;
 use snowdrift::authority::file::FileStore;
+use snowdrift::authority::reset::reset_page;
 use snowdrift::authority::{Lease, Status};
 use snowdrift::core::clock::{Clock, ManualClock, SystemClock};
 use snowdrift::core::fault::{Class, Failure};
@@ -527,6 +528,25 @@ fn more_openings_follow_each_other_than_a_page_has_windows() {
         assert_eq!(process.draw().unwrap(), (5002 + 2 * n, 0, 0));
         process.close();
     }
+}
+
+#[test]
+fn a_reset_of_a_page_waits_for_its_users() {
+    let (machine, clock) = (Machine::new(None), at(5000));
+    let process = Process::start(&machine, slot(3), &clock).unwrap();
+    clock.set(5001);
+    process.draw().unwrap();
+    let reset = || reset_page(&machine.host(), &slot(3), 0, true).map(drop);
+    let refused = reset().unwrap_err();
+    assert!(format!("{refused:?}").contains("page-in-use"), "{refused:?}");
+    drop(process);
+    let refused = reset().unwrap_err();
+    assert!(format!("{refused:?}").contains("page-recorded"), "{refused:?}");
+    assert_eq!(
+        machine.host().lock_unused(&slot(3)).unwrap().unwrap().sequence().highest(),
+        5001,
+        "as it was"
+    );
 }
 
 /// A generator on the system's clock, and its keeper.
