@@ -24,6 +24,7 @@ const { test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 
 const { gate } = require('../support/amount.js');
+const { run } = require('../support/cli.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
 const { as, createReachable, noOtherUser } = require('../support/other-users.js');
 const { createDirectory } = require('../support/own-directory.js');
@@ -211,6 +212,50 @@ for (const [n, [what, [plant, pattern]]] of Object.entries(PLANTED_FILES).entrie
     assert.ok(!existsSync(join(place, 'new')));
   });
 }
+
+for (const [what, link] of Object.entries({ symbolic: symlinkSync, hard: linkSync })) {
+  scene(`recover by root writes nothing through a ${what} link`, async ({ place }) => {
+    const target = join(place, 'target');
+    writeFileSync(target, 'root:x:0:0', { mode: 0o600 });
+    const state = join(place, 'ids');
+    mkdirSync(state);
+    chownSync(state, ATTACKER, ATTACKER);
+    link(target, join(state, 'namespace.slot'));
+    const before = pictureOf(target);
+    const recover = () => run(['recover', pathToFileURL(state).href]);
+    const inPublic = await recover();
+    assert.equal(inPublic.code, 1);
+    assert.match(inPublic.stderr, /belongs to user 54321/);
+    // Where an administrator has created the directory for a service that was taken over since.
+    chmodSync(place, 0o755);
+    const ofService = await recover();
+    assert.equal(ofService.code, 1);
+    assert.match(ofService.stderr, what === 'hard' ? /hard link/ : /symbolic link/);
+    assert.deepEqual(pictureOf(target), before);
+  });
+}
+
+rare(
+  'root recovers a directory of another user, whose files they stay',
+  async ({ place, peer }) => {
+    chmodSync(place, 0o755);
+    const state = join(place, 'ids');
+    mkdirSync(state);
+    chownSync(state, VICTIM, VICTIM);
+    const recover = (...more) => run(['recover', pathToFileURL(state).href, ...more]);
+    const early = await recover('--new');
+    assert.match(
+      early.stderr,
+      new RegExp(`belongs to user ${VICTIM}: run this command as that user`),
+    );
+    const one = peer();
+    await one.open({ state });
+    await one.end();
+    const { code, stderr } = await recover();
+    assert.equal(code, 0, stderr);
+    for (const name of readdirSync(state)) assert.equal(statSync(join(state, name)).uid, VICTIM);
+    },
+);
 
 rare('a volume that belongs to another user can be used', async ({ place, peer }) => {
   chmodSync(place, 0o755);

@@ -21,7 +21,7 @@ const { afterEach, beforeEach, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { amount, gate, isStorms } = require('../support/amount.js');
-const { json } = require('../support/cli.js');
+const { json, run } = require('../support/cli.js');
 const { createReachable } = require('../support/other-users.js');
 const { createDirectory, removeDirectory } = require('../support/own-directory.js');
 const { Drawer } = require('../support/drawer.js');
