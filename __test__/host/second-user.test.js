@@ -254,7 +254,7 @@ rare(
     const { code, stderr } = await recover();
     assert.equal(code, 0, stderr);
     for (const name of readdirSync(state)) assert.equal(statSync(join(state, name)).uid, VICTIM);
-    },
+  },
 );
 
 rare('a volume that belongs to another user can be used', async ({ place, peer }) => {
