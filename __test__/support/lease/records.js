@@ -1,5 +1,5 @@
 'use strict';
-// The records of a namespace as texts: what src/lease/record.rs writes, read and written by other code.
+// The records of a namespace as texts: what src/lease/record writes, read and written by other code.
 
 const { randomBytes } = require('node:crypto');
 
