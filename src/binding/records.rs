@@ -172,5 +172,5 @@ pub(super) fn token_of(digits: &str) -> Option<Token> {
 /// A new token, for a record that JavaScript writes, or the ID of a namespace.
 #[napi(catch_unwind)]
 pub fn new_token() -> String {
-    format!("{:016x}", crate::registry::fresh())
+    format!("{:016x}", crate::core::random::fresh())
 }

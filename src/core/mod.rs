@@ -10,5 +10,6 @@ pub mod layout;
 pub mod listeners;
 pub mod loss;
 pub mod node;
+pub mod random;
 pub mod sequence;
 pub mod sequencer;

@@ -47,7 +47,7 @@ pub struct Stored {
 }
 
 /// What a file's bytes say.
-pub struct Contents {
+pub struct Blocks {
     /// Of the two blocks; none where it is torn, damaged, or never written.
     pub blocks: [Option<Stored>; 2],
     /// The turn up to which the record is known to be on the disk.
@@ -78,8 +78,8 @@ impl Stored {
     }
 }
 
-impl Contents {
-    pub fn of(bytes: &[u8], key: Key, place: &Path) -> Result<Contents, Failure> {
+impl Blocks {
+    pub fn of(bytes: &[u8], key: Key, place: &Path) -> Result<Blocks, Failure> {
         let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
         if bytes.len() < 12 || bytes[..8] != MAGIC {
             return Err(unusable(fault!("slot-foreign", place)));
@@ -106,7 +106,7 @@ impl Contents {
             });
         }
         let blocks = BLOCKS.map(|at| Stored::of_bytes(&bytes[at..][..BLOCK_BYTES]));
-        Ok(Contents { blocks, settled: number(SETTLED) })
+        Ok(Blocks { blocks, settled: number(SETTLED) })
     }
 
     /// The record that counts. None where there is none: a writer is writing both blocks, or they are damaged.

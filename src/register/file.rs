@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use super::contents::{BLOCKS, Contents, FILE_BYTES, PAGE, PID, SETTLED, Stored, damaged, head_of};
+use super::contents::{BLOCKS, Blocks, FILE_BYTES, PAGE, PID, SETTLED, Stored, damaged, head_of};
 use crate::core::fault::{Failure, fault};
 use crate::files::lock::{self, LockMode, USERS, within};
 use crate::files::named::{self, Flush, NamedDirectory};
@@ -132,7 +132,7 @@ impl RecordFile {
     }
 
     /// What the file says, once two readings agree where a block is not whole. None while others write.
-    fn contents(&self) -> Result<Option<Contents>, Failure> {
+    fn contents(&self) -> Result<Option<Blocks>, Failure> {
         let mut before = None;
         for reading in 0..READINGS {
             let (bytes, contents) = self.read_once()?;
@@ -149,14 +149,14 @@ impl RecordFile {
         Ok(None)
     }
 
-    fn read_once(&self) -> Result<(Vec<u8>, Contents), Failure> {
+    fn read_once(&self) -> Result<(Vec<u8>, Blocks), Failure> {
         // Accepts any length: the first bytes of another format show its version.
         let mut bytes = Vec::with_capacity(FILE_BYTES + 1);
         let mut from = &self.file;
         let read =
             from.rewind().and_then(|()| from.take(FILE_BYTES as u64 + 1).read_to_end(&mut bytes));
         read.map_err(self.failed("read"))?;
-        let contents = Contents::of(&bytes, self.key, &self.path)?;
+        let contents = Blocks::of(&bytes, self.key, &self.path)?;
         Ok((bytes, contents))
     }
 

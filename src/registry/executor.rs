@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use super::host::HostPage;
+use super::host_page::HostPage;
 use super::keeper::{Keeper, now};
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Failure, Fault, fault};
@@ -32,7 +32,7 @@ pub struct Leased {
 
 /// What a lease and its thread share.
 pub(super) struct Executor {
-    state: Mutex<State>,
+    state: Mutex<Shared>,
     changed: Condvar,
     pub listeners: Listeners,
     /// The directory's name in errors.
@@ -40,7 +40,7 @@ pub(super) struct Executor {
 }
 
 #[derive(Default)]
-struct State {
+struct Shared {
     leased: Leased,
     /// Whether the slot is to be released.
     is_closing: bool,

@@ -9,88 +9,22 @@
 //! | the last one to leave excludes who joins | [`Share::leave_last`], until the handle is left again or dropped |
 //! | within this process, instances that name the node share its generator | [`Entry`] |
 
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use parking_lot::Mutex;
 
 use super::entry::{Entry, Held, Use};
+use super::host_page::HostPage;
 use super::request::Request;
 use super::share::Share;
-use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Class, Failure};
 use crate::core::layout::Tick;
 use crate::core::loss::Loss;
 use crate::core::node::Node;
+use crate::core::random::fresh;
 use crate::core::sequencer::Window;
 use crate::generator::Generator;
 use crate::lease::{Host, Phase, Renewal, Tenure, Token, Word};
 use crate::pages::{Directory, LeasesLock, Page};
-
-/// A leased page of this host, as one lease of this process found or made it.
-#[derive(Clone)]
-pub struct HostPage(Arc<Handle>);
-
-struct Handle {
-    /// The page. Once this process uses it, its generator may have another mapping of the same file.
-    page: Arc<Page>,
-    /// This lease's share in the page's generator: from when it joins or makes the page until it leaves it.
-    share: Mutex<Option<Share>>,
-    /// The page, locked so that nobody joins it: from when its last user has left it until its line is freed.
-    last: Mutex<Option<Page>>,
-}
-
-impl HostPage {
-    fn new(page: Arc<Page>, share: Option<Share>) -> HostPage {
-        HostPage(Arc::new(Handle { page, share: Mutex::new(share), last: Mutex::default() }))
-    }
-
-    /// The page.
-    pub fn page(&self) -> &Page {
-        &self.0.page
-    }
-
-    /// Another share in its generator; none before this process uses it, and once it has left it.
-    pub fn share(&self, request: &Request) -> Option<Share> {
-        self.0.share.lock().as_ref()?.again(request)
-    }
-
-    /// Its generator, while this lease uses it.
-    pub(super) fn generator(&self) -> Option<Arc<Generator>> {
-        self.0.share.lock().as_ref().map(|share| share.generator.clone())
-    }
-}
-
-impl fmt::Debug for HostPage {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_tuple("HostPage").field(self.page().header()).finish()
-    }
-}
-
-impl PartialEq for HostPage {
-    /// Whether both are the same page.
-    fn eq(&self, other: &HostPage) -> bool {
-        self.page().id() == other.page().id()
-    }
-}
-
-impl Handle {
-    /// Lets others have the page again. One that has ended is of no use to them.
-    fn unlock_last(&self) {
-        if let Some(last) = self.last.lock().take().filter(|last| last.has_ended()) {
-            let layout = *last.header().node.layout();
-            last.remove_passed(|| layout.tick_at(SystemClock.now().ms));
-        }
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.unlock_last();
-    }
-}
 
 /// The leased pages of this host, for one lease of this process.
 pub struct HostPages {
@@ -416,26 +350,6 @@ impl Host for HostPages {
     fn unlock(&mut self) {
         (self.lock, self.is_broken) = (None, false);
     }
-}
-
-/// A unique number: from the kernel's random numbers and, since a machine may be cloned with the kernel's state, from clocks.
-pub fn fresh() -> u64 {
-    let mut bytes = [0; 8];
-    // If this fails, only the clocks remain.
-    let _ = getrandom::fill(&mut bytes);
-    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
-    let mixed = u64::from_ne_bytes(bytes) ^ (nanos as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed.wrapping_add(counter()).max(1)
-}
-
-/// A counter of the processor, if it has one.
-fn counter() -> u64 {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: each processor of this architecture has the instruction.
-    let count = unsafe { std::arch::x86_64::_rdtsc() };
-    #[cfg(not(target_arch = "x86_64"))]
-    let count = 0;
-    count
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::host::{HostPage, HostPages};
+use super::host::HostPages;
+use super::host_page::HostPage;
 use super::reasons::Reasons;
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Failure, Fault};

@@ -8,6 +8,7 @@
 //! | `share` | one user's share in a node's generator; what the last one releases |
 //! | `open` | opens what a request names |
 //! | `host` | the host's pages, as leases see them |
+//! | `host_page` | such a page, as one lease has it |
 //! | `directories` | leases from directories, which callers in this process share |
 //! | `executor` | what their threads do: calls, timers, reports |
 //! | `keeper` | such a lease without a thread: driver, pages and register |
@@ -20,6 +21,7 @@ mod directories;
 mod entry;
 mod executor;
 mod host;
+mod host_page;
 mod keeper;
 mod open;
 mod reasons;
@@ -28,7 +30,8 @@ mod share;
 
 pub use directories::{DirectoryLease, DirectoryLeasing, release_all};
 pub use executor::Leased;
-pub use host::{HostPage, HostPages, fresh};
+pub use host::HostPages;
+pub use host_page::HostPage;
 pub use reasons::Reasons;
 pub use request::{By, Request, Scope};
 pub use share::Share;
