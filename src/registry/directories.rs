@@ -87,15 +87,23 @@ impl DirectoryLease {
             claim,
         };
         let holder = Holder::new(std::process::id(), leasing.started_ms, "", &leasing.host);
-        let times = (leasing.ttl.as_millis() as i64, request.max_ahead_ms);
+        let times = (leasing.ttl.as_millis() as i64, request.max_ahead() * layout.tick_ms);
         let settings = directory_settings(layout, datacenter, claim, times, holder);
-        let limits = settings.limits;
-        let start = || DirectoryLease::start(register, pages, settings, leasing.wait);
-        let lease = match leasing.is_common || claim.is_some() || wanted.pages.is_some() {
-            true => DirectoryLease::common(wanted, limits, start)?,
-            false => Arc::new(start()?),
-        };
-        lease.executor.first(leasing.wait.saturating_add(DISK)).map(|()| lease)
+        let (limits, wait, begun) = (settings.limits, leasing.wait, Instant::now());
+        let is_common = leasing.is_common || claim.is_some() || wanted.pages.is_some();
+        let mut start = Some(move || DirectoryLease::start(register, pages, settings, wait));
+        loop {
+            let lease = match start.take_if(|_| !is_common) {
+                Some(start) => Arc::new(start()?),
+                None => DirectoryLease::common(&wanted, limits, &mut start)?,
+            };
+            let is_own = start.is_none();
+            match lease.executor.first((wait.saturating_sub(begun.elapsed()), DISK), is_own) {
+                // Who has begun it waits shorter.
+                Err(_) if !is_own && lease.state().has_ended && begun.elapsed() < wait => {}
+                first => return first.map(|()| lease),
+            }
+        }
     }
 
     /// Begins a lease, which waits this long while others hold the slots.
@@ -124,12 +132,12 @@ impl DirectoryLease {
 
     /// The lease that all share who want this. The first one starts it.
     fn common(
-        wanted: Common,
+        wanted: &Common,
         limits: Limits,
-        start: impl FnOnce() -> Result<DirectoryLease, Failure>,
+        start: &mut Option<impl FnOnce() -> Result<DirectoryLease, Failure>>,
     ) -> Result<Arc<DirectoryLease>, Failure> {
         let mut common = COMMON.lock();
-        let known = common.get(&wanted).and_then(Weak::upgrade);
+        let known = common.get(wanted).and_then(Weak::upgrade);
         // One that has ended has found no slot, and its callers have not given it up yet.
         if let Some(lease) = known.filter(|lease| !lease.executor.has_ended()) {
             let Limits { ttl, max_ahead, .. } = lease.limits;
@@ -140,8 +148,9 @@ impl DirectoryLease {
             };
         }
         common.retain(|_, lease| lease.strong_count() > 0);
+        let start = start.take().ok_or_else(|| fault!("slot-left"))?;
         let lease = Arc::new(start()?);
-        common.insert(wanted, Arc::downgrade(&lease));
+        common.insert(wanted.clone(), Arc::downgrade(&lease));
         Ok(lease)
     }
 

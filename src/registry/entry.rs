@@ -168,6 +168,7 @@ impl Use {
 #[cfg(all(test, target_os = "linux", not(miri)))]
 pub(super) mod played {
     use std::cell::RefCell;
+    use std::mem;
 
     use super::*;
 

@@ -64,8 +64,9 @@ impl Executor {
         self.state.lock().leased.clone()
     }
 
-    /// Waits this long for the first slot.
-    pub fn first(&self, at_most: Duration) -> Result<(), Failure> {
+    /// Waits this long for the first slot, and for `disk` more where no reason is known. A lease itself knows how long the caller waits
+    /// who has begun it.
+    pub fn first(&self, (wait, disk): (Duration, Duration), is_own: bool) -> Result<(), Failure> {
         let begun = Instant::now();
         let mut state = self.state.lock();
         loop {
@@ -73,6 +74,8 @@ impl Executor {
             if leased.slot.is_some() {
                 return Ok(());
             }
+            let is_held = !is_own && leased.failure.is_some();
+            let at_most = if is_held { wait } else { wait.saturating_add(disk) };
             let left = at_most.checked_sub(begun.elapsed()).filter(|_| !leased.has_ended);
             let Some(left) = left else {
                 let (place, waited) = (&*self.store, begun.elapsed().as_secs());

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::core::clock::{Clock, SystemClock};
+use crate::core::loss::Loss;
 use crate::files::path::paths_in;
 use crate::generator::Policies;
 use crate::lease::{Holder, Input, Next};
@@ -80,10 +81,29 @@ impl Place {
         &self,
         scope: Scope,
         ttl: i64,
-        waits: (Duration, Duration),
+        (wait, disk): (Duration, Duration),
     ) -> Result<DirectoryLease, Failure> {
         let (register, pages, settings) = self.parts(scope, ttl);
-        DirectoryLease::take(register, pages, settings, waits)
+        let lease = DirectoryLease::start(register, pages, settings, wait)?;
+        lease.executor.first((wait, disk), true).map(|()| lease)
+    }
+
+    /// As an instance opens it.
+    fn open(
+        &self,
+        change: impl FnOnce(&mut Request, &mut DirectoryLeasing),
+    ) -> Result<Arc<DirectoryLease>, Failure> {
+        let mut request = Request { worker_id: self.claim, ..self.request(Scope::Host) };
+        let mut leasing = DirectoryLeasing {
+            directory: self.directory.path().to_owned(),
+            ttl: LONG,
+            wait: Duration::ZERO,
+            host: String::new(),
+            started_ms: 0,
+            is_common: false,
+        };
+        change(&mut request, &mut leasing);
+        DirectoryLease::open(&request, &leasing, Box::new(|_| true))
     }
 
     fn parts(&self, scope: Scope, ttl: i64) -> (Register, HostPages, Settings) {
@@ -94,8 +114,14 @@ impl Place {
     }
 
     fn share(&self, lease: &DirectoryLease) -> Share {
-        lease.share(&self.request(Scope::Host)).unwrap()
+        lease.state().slot.unwrap().share(&self.request(Scope::Host)).unwrap()
     }
+}
+
+/// Waits until it has ended. Dropping it waits shorter.
+fn release(lease: &DirectoryLease) {
+    lease.executor.close(false);
+    until(|| lease.state().has_ended);
 }
 
 /// Waits until something is so.
@@ -126,15 +152,16 @@ fn a_lease_takes_its_slot_renews_it_and_frees_it() {
     let first = tick(&share).unwrap();
     // It is issued from for longer than the ceiling of the take.
     until(|| tick(&share).unwrap() > first + 3 * TTL_MS);
-    let Leased { slot, lost, failure, has_ended } = lease.state();
+    let Leased { slot, lost, failure, skipped, has_ended } = lease.state();
     assert!(slot.is_some() && lost.is_none() && failure.is_none() && !has_ended);
+    assert!(skipped.is_empty());
     let flushes = place.flushes.load(SeqCst) as u64;
     let renewals = slot.unwrap().page().lease_status().unwrap().renewals;
     // Of two files, their names, and two changes, before the first one; and of one under way.
     assert!(renewals >= 3 && flushes <= 6 + renewals + 1, "{flushes} for {renewals} renewals");
     let last = tick(&share).unwrap();
     drop(share);
-    lease.release(LONG);
+    release(&lease);
     let next = place.take().unwrap();
     let share = place.share(&next);
     let floor = next.state().slot.unwrap().page().sequence().floor();
@@ -154,7 +181,7 @@ fn a_held_slot_is_refused_with_its_holder_or_waited_for() {
     thread::scope(|scope| {
         let waiting = scope.spawn(|| take(Scope::Host, LONG));
         thread::sleep(Duration::from_millis(20));
-        lease.release(LONG);
+        release(&lease);
         assert!(waiting.join().unwrap().is_ok());
     });
 }
@@ -165,19 +192,19 @@ fn those_who_want_any_slot_leave_as_few_files_as_lived_at_once() {
     let take = || place.take_in(Scope::Process, 60_000, (Duration::ZERO, LONG)).unwrap();
     let files = || paths_in(place.directory.path(), "slot").unwrap().len();
     for _ in 0..10 {
-        take().release(LONG);
+        release(&take());
         assert_eq!(files(), 2, "the namespace, and a slot");
     }
     let living: Vec<_> = (0..5).map(|_| take()).collect();
     assert_eq!(files(), 6);
-    DirectoryLease::release_all(living, Instant::now() + LONG);
+    living.iter().for_each(release);
     // At once.
     let living: Vec<_> = thread::scope(|scope| {
         let takers: Vec<_> = (0..12).map(|_| scope.spawn(take)).collect();
         takers.into_iter().map(|taker| taker.join().unwrap()).collect()
     });
     assert_eq!(files(), 13);
-    DirectoryLease::release_all(living, Instant::now() + LONG);
+    living.iter().for_each(release);
 }
 
 #[test]
@@ -211,7 +238,7 @@ fn a_disk_that_fails_stops_nobody_before_the_ceiling() {
         assert!(tick(&share).unwrap() > reached);
         until(|| lease.state().failure.is_none());
         drop((share, page));
-        lease.release(LONG);
+        release(&lease);
     }
 }
 
@@ -223,7 +250,7 @@ fn a_disk_that_hangs_holds_no_opening_and_no_release_for_long() {
     let flushes = place.flushes.load(SeqCst);
     until(|| place.flushes.load(SeqCst) > flushes);
     let begun = Instant::now();
-    lease.release(Duration::from_millis(50));
+    drop(lease);
     assert!(begun.elapsed() < LONG, "{:?}", begun.elapsed());
     let other = Place { claim: Some(5), ..place };
     let waits = (Duration::ZERO, Duration::from_millis(50));
@@ -235,11 +262,11 @@ fn a_disk_that_hangs_holds_no_opening_and_no_release_for_long() {
 }
 
 #[test]
-fn after_a_restore_another_page_begins_above_what_was_confirmed() {
+fn who_has_lost_its_page_hears_of_it_and_goes_on_with_the_next_one() {
     let place = Place::new(6);
     let lease = place.take().unwrap();
     let before = lease.state().slot.unwrap();
-    let reached = before.page().cells().ceiling();
+    let last = tick(&place.share(&lease)).unwrap();
     let heard = Arc::new(AtomicUsize::new(0));
     let listener: Arc<crate::core::listeners::Listener> = {
         let heard = heard.clone();
@@ -248,33 +275,90 @@ fn after_a_restore_another_page_begins_above_what_was_confirmed() {
         })
     };
     lease.listeners().add(&listener);
-    lease.restore();
+    before.page().end_lease(Loss::Released);
     until(|| lease.state().slot.is_some_and(|slot| slot != before));
-    assert!(before.page().has_ended() && heard.load(SeqCst) >= 2);
-    let window = lease.state().slot.unwrap().page().sequence().window();
-    assert!(window.floor >= reached, "what the other machine has confirmed is not issued again");
-    assert!(tick(&place.share(&lease)).unwrap() > reached);
+    assert!(heard.load(SeqCst) >= 2, "of the loss, and of the next page");
+    assert!(tick(&place.share(&lease)).unwrap() > last);
 }
 
 #[test]
-fn those_who_want_the_same_share_a_lease_until_all_have_given_it_up() {
+fn all_of_a_process_that_want_the_same_share_a_lease_until_all_have_given_it_up() {
     let place = Place::new(7);
-    let take = || {
-        let (register, pages, settings) = place.parts(Scope::Process, 60_000);
-        let wanted = Common::of(&register, &pages, &settings);
-        let waits = (Duration::ZERO, LONG);
-        DirectoryLease::common(wanted, || DirectoryLease::take(register, pages, settings, waits))
+    let leases: Vec<_> = thread::scope(|scope| {
+        let open = || place.open(|_, _| {}).unwrap();
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(leases.iter().all(|one| Arc::ptr_eq(one, &leases[0])));
+    let refused = |change: fn(&mut Request, &mut DirectoryLeasing)| {
+        place.open(change).err().map(|failure| failure.fault.kind)
     };
-    let [one, two] = [take().unwrap(), take().unwrap()];
-    assert!(Arc::ptr_eq(&one, &two));
-    let pages = [&one, &two].map(|lease| lease.state().slot.unwrap());
-    assert!(pages[0] == pages[1]);
-    let page = pages[0].clone();
-    drop((pages, one));
+    assert_eq!(refused(|_, leasing| leasing.ttl *= 2), Some("open-recorded"));
+    assert_eq!(refused(|request, _| request.max_ahead_ms = 7), Some("open-max-ahead"));
+    let page = leases[0].state().slot.unwrap();
+    let mut leases = leases;
+    let last = leases.pop().unwrap();
+    drop(leases);
     assert!(!page.page().has_ended());
-    Arc::into_inner(two).unwrap().release(LONG);
+    release(&last);
     assert!(page.page().has_ended());
-    assert!(take().unwrap().state().slot.unwrap() != page);
+    drop(last);
+    assert!(place.open(|request, _| request.max_ahead_ms = 7).is_ok(), "all may differ now");
+}
+
+#[test]
+fn who_waits_for_a_slot_keeps_nobody_else_waiting() {
+    let place = Place::new(9);
+    let other = Place::new(10);
+    let held = place.take_in(Scope::Process, 60_000, (Duration::ZERO, LONG)).unwrap();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| place.open(|_, leasing| leasing.wait = LONG));
+        until(|| COMMON.lock().keys().any(|one| one.directory == place.directory.path()));
+        assert!(other.open(|_, _| {}).is_ok(), "another directory is not waited for");
+        let begun = Instant::now();
+        let refused = place.open(|_, _| {}).err().unwrap();
+        assert_eq!(refused.fault.kind, "claim-held");
+        assert!(begun.elapsed() < DISK, "nor does who waits shorter wait for a slot, too");
+        release(&held);
+        drop(held);
+        assert!(waiting.join().unwrap().is_ok());
+    });
+}
+
+#[test]
+fn who_waits_longer_than_the_one_who_has_begun_goes_on_alone() {
+    let place = Place::new(11);
+    let held = place.take_in(Scope::Process, 60_000, (Duration::ZERO, LONG)).unwrap();
+    thread::scope(|scope| {
+        const SHORT: Duration = Duration::from_millis(100);
+        let first = scope.spawn(|| place.open(|_, leasing| leasing.wait = SHORT));
+        until(|| COMMON.lock().keys().any(|one| one.directory == place.directory.path()));
+        let second = scope.spawn(|| place.open(|_, leasing| leasing.wait = LONG));
+        assert_eq!(first.join().unwrap().err().unwrap().fault.kind, "claim-held");
+        release(&held);
+        drop(held);
+        assert!(second.join().unwrap().is_ok());
+    });
+}
+
+#[test]
+fn threads_that_open_and_close_at_once_all_have_a_slot_and_draw_no_id_twice() {
+    let place = Place::new(12);
+    let ids: Vec<u64> = thread::scope(|scope| {
+        let draw = || {
+            let mut all = Vec::new();
+            for _ in 0..20 {
+                let lease = place.open(|_, leasing| leasing.wait = LONG).unwrap();
+                let mut ids = [0; 10];
+                place.share(&lease).fill(&mut ids).unwrap();
+                all.extend(ids);
+            }
+            all
+        };
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(draw)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(ids.iter().collect::<std::collections::HashSet<_>>().len(), ids.len());
 }
 
 #[test]

@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use super::super::entry::played::Process;
 use super::super::request::{By, Scope};
 use super::*;
+use crate::core::clock::{Clock, SystemClock};
 use crate::core::layout::Layout;
 use crate::core::sequencer::NEVER;
 use crate::generator::Policies;

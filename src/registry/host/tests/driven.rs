@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use super::super::*;
 use super::{DATACENTER, request_in};
+use crate::core::clock::{Clock, SystemClock};
 use crate::core::layout::Layout;
 use crate::core::sequence::Rules;
 use crate::core::sequencer::NEVER;

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use super::super::*;
 use super::driven::{LAYOUT, Store, register, settings};
 use super::request_in;
+use crate::core::clock::{Clock, SystemClock};
 use crate::lease::{At, Driver, Input, Limits, Next, Patience, Reply, Report};
 use crate::registry::entry::played::Process;
 use crate::registry::keeper::show;
