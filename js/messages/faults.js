@@ -224,7 +224,7 @@ const TEXTS = {
   },
   ERR_SNOWFLAKE_STORE: {
     'store-layout': ({ store, layouts }) =>
-      `${store} is for IDs of another layout or epoch: ${layouts.map(textOf).join(', not ')}. Use another namespace for each layout and epoch`,
+      `${store} is for IDs of another layout or epoch: ${layouts.map(textOf).join(', not ')}. Use another ${store.startsWith('file:') ? 'directory' : 'namespace'} for each layout and epoch`,
     'store-ahead': ({ store, from }) =>
       isDirectory(store)
         ? `the namespace of ${store} starts after ${moment(from)}, further ahead of this machine's clock than any holder can be: set the clock right. If it is right now and was ahead before, or namespace.slot is damaged: snowdrift recover ${urlOf(store)}`
