@@ -185,6 +185,23 @@ test('the same node with and without a state, or with another, is a conflict', (
   assert.ok(recorded().nextId() > drawn);
 });
 
+test('close() frees the slot at once', async () => {
+  let quickest = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 5; round++) {
+    const flake = recorded();
+    flake.nextId();
+    // Its thread waits by then.
+    await sleep(30);
+    const begun = performance.now();
+    flake.close();
+    quickest = Math.min(quickest, performance.now() - begun);
+    await isFree(3);
+    assert.equal(flake.workerId, 3);
+  }
+  // What it waits at most, on a disk that hangs.
+  assert.ok(quickest < 900, `${quickest} ms`);
+});
+
 test('lease reports the slot, and each renewal raises its ceiling', { skip: gate }, async () => {
   const before = Date.now();
   // So long that nothing is renewed meanwhile.
@@ -378,10 +395,11 @@ test('a lease skips a damaged slot, with a warning', { skip: gate }, async () =>
   assert.match(warning, /worker-0\.slot is not a snowdrift slot file/);
   for (let n = 2; n < 32; n++) all.push(await leased());
   assert.equal(countDuplicates(all.map(({ workerId }) => workerId)), 0);
-  await rejects(leased(), 'ERR_SNOWFLAKE_NO_SLOT');
+  const { message } = await rejects(leased(), 'ERR_SNOWFLAKE_NO_SLOT');
+  assert.match(message, /are held or cannot be used \(.*worker-0\.slot is not a snowdrift/);
+  const waiting = leased({ waitForSlot: 120_000 });
   all[4].close();
-  await isFree(all[4].workerId);
-  assert.equal((await leased()).workerId, all[4].workerId);
+  assert.equal((await waiting).workerId, all[4].workerId);
 });
 
 const isRoot = process.getuid?.() === 0;
@@ -461,6 +479,7 @@ test('a file that another user owns does not keep a lease from the others', {
   const { workerIds, refused, warnings } = JSON.parse(stdout);
   assert.deepEqual(workerIds, [2, 3]);
   assert.equal(refused[0], 'ERR_SNOWFLAKE_NO_SLOT');
+  assert.match(refused[1], /cannot be used \(cannot open .*worker-0\.slot: Permission denied/);
   assert.ok(warnings.every(([code]) => code === 'SNOWFLAKE_SLOT_UNUSABLE'));
   assert.equal(warnings.length, 4, 'both files, at each lease');
   assert.match(warnings[0][1], /cannot open .*worker-0\.slot: Permission denied.*Let this process/);
@@ -559,7 +578,10 @@ onMachine(
     machine.boot = 2;
     const { code, message } = await start(options).opened();
     assert.equal(code, 'ERR_SNOWFLAKE_IN_USE');
-    assert.match(message, /record of workerId 3 .* has times that no holder can have.*recover/);
+    assert.match(
+      message,
+      /line of workerId 3 in .*worker-3\.slot .* has times that no holder can have.*recover/,
+    );
     await start({ ...options, workerId: 4 }).drawn(100);
     // When its times have come.
     machine.clock = nineYears + 3_600_000;

@@ -31,7 +31,7 @@ class DirectoryLease {
   }
 
   get workerId() {
-    return this.#read().slot.workerId;
+    return (this.#last ?? this.#read()).slot.workerId;
   }
 
   report() {

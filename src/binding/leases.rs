@@ -193,8 +193,11 @@ impl LeaseDriver {
             }
             Report::Refused(refusal) => {
                 let settings = self.driver.machine().settings();
-                let fault =
-                    Reasons { store: &self.store, settings }.refusal(refusal, &mut self.host);
+                let fault = Reasons { store: &self.store, settings }.refusal(
+                    refusal,
+                    Vec::new(),
+                    &mut self.host,
+                );
                 report!(kind: "refused", fault)
             }
             Report::Unsettled => {

@@ -190,6 +190,9 @@ impl<P: Clone> Machine<P> {
             return None;
         }
         let Search { holders, damage, .. } = std::mem::take(search);
+        // One worker ID that cannot be used keeps nobody from waiting for another.
+        let is_one_of_many = self.size == 1 && holders.iter().any(|(_, holder)| holder.is_some());
+        let damage = damage.filter(|_| !is_one_of_many);
         Some(self.refuse(damage.unwrap_or(Refusal::NoSlot(holders)), here))
     }
 

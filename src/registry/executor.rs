@@ -107,12 +107,9 @@ impl Executor {
             let mut next = self.step(&mut keeper, input);
             if mem::take(&mut self.state.lock().is_closing) {
                 keeper.set_exiting(self.state.lock().is_exiting);
-                let is_calling = matches!(next, Next::Call(..));
-                next = self.step(&mut keeper, Input::Close);
-                if is_calling {
-                    // The call is not made.
-                    next = self.step(&mut keeper, Input::Reply(Reply::Failed, None));
-                }
+                let closing = self.step(&mut keeper, Input::Close);
+                // A call is made: after one that failed, the release would wait.
+                next = if matches!(next, Next::Call(..)) { next } else { closing };
             }
             input = match next {
                 Next::End => break,
@@ -208,7 +205,8 @@ impl Executor {
         match state.leased.slot.as_ref().and_then(HostPage::generator) {
             // A close interrupts it.
             Some(generator) => {
-                MutexGuard::unlocked(&mut state, || generator.renewals().await_request(at_most))
+                let await_request = || generator.renewals().await_request(at_most);
+                MutexGuard::unlocked(&mut state, await_request) && !state.is_closing
             }
             None => {
                 self.changed.wait_for(&mut state, at_most);

@@ -81,11 +81,13 @@ impl Keeper {
                 None => self.failure.take(),
             },
             Report::Refused(refusal) => {
+                let mut unusable = self.register.take_unusable();
                 let of_file = match &refusal {
-                    Refusal::Unreadable(key, _) => self.register.take_unusable().remove(key),
+                    Refusal::Unreadable(key, _) => unusable.remove(key),
                     _ => None,
                 };
-                of_file.or_else(|| Some(reasons.refusal(refusal, &mut self.host)))
+                let unusable = unusable.into_values().collect();
+                of_file.or_else(|| Some(reasons.refusal(refusal, unusable, &mut self.host)))
             }
             _ => None,
         }

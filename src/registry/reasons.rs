@@ -25,8 +25,8 @@ impl Reasons<'_> {
         fault!("store-unsettled", store: self.store, ttl: self.settings.limits.ttl)
     }
 
-    /// Why there is no slot.
-    pub fn refusal(&self, refusal: Refusal, host: &mut HostPages) -> Fault {
+    /// Why there is no slot. `skipped`: why records could not be read.
+    pub fn refusal(&self, refusal: Refusal, skipped: Vec<Fault>, host: &mut HostPages) -> Fault {
         // A failure of this host is the reason of whatever follows from it.
         if let Some(Failure { fault, .. }) = host.take_failure() {
             return fault;
@@ -36,7 +36,7 @@ impl Reasons<'_> {
         match refusal {
             Refusal::NoSlot(holders) => match host.take_conflict() {
                 Some(conflict) => conflict.fault,
-                None => self.no_slot(&holders),
+                None => self.no_slot(&holders, skipped),
             },
             Refusal::Layout(layout) => {
                 let layouts: Vec<Fault> = [&layout, &settings.layout].map(Layout::described).into();
@@ -67,7 +67,7 @@ impl Reasons<'_> {
         }
     }
 
-    fn no_slot(&self, found: &[(u64, Option<Holder>)]) -> Fault {
+    fn no_slot(&self, found: &[(u64, Option<Holder>)], skipped: Vec<Fault>) -> Fault {
         let Reasons { store, settings: Settings { datacenter, claim, .. } } = *self;
         let datacenter = *datacenter;
         let damaged = found.iter().filter(|(_, holder)| holder.is_none());
@@ -77,7 +77,7 @@ impl Reasons<'_> {
             true => fault!("slot-file-damaged", worker, place: record_of(worker), store),
             false => fault!("slot-record-damaged", worker),
         };
-        let unusable: Vec<Fault> = damaged.map(unusable).collect();
+        let unusable: Vec<Fault> = skipped.into_iter().chain(damaged.map(unusable)).collect();
         let named = |(worker, holder): &(u64, Option<Holder>)| {
             let Holder { pid, started, host, .. } = holder.as_ref()?;
             Some(fault!("holder", worker: *worker, pid: *pid, host: &**host, started: *started))
