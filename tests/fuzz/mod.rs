@@ -1,11 +1,8 @@
 //! What `cargo fuzz` has found worth keeping in `fuzz/corpus`, tried again by any toolchain. The
 //! targets in `fuzz/` try these functions with new inputs, for as long as one likes.
 
-mod damage;
 mod layout;
-mod scratch;
 mod sequencer;
-mod slot;
 
 use std::fs;
 
@@ -37,14 +34,4 @@ fn layout() {
 #[test]
 fn sequencer() {
     replay("sequencer", |bytes| sequencer::check(input(bytes)));
-}
-
-#[test]
-fn slot() {
-    replay("slot", slot::check);
-}
-
-#[test]
-fn damage() {
-    replay("damage", |bytes| damage::check(input(bytes)));
 }
