@@ -5,12 +5,7 @@ use super::*;
 impl State {
     /// An ID that no page has.
     pub(super) fn free_id(&self) -> u8 {
-        let pages = self.pages.iter().flat_map(|page| [page.id, page.follows]);
-        let records = self
-            .records
-            .iter()
-            .chain(self.actors.iter().flat_map(|actor| [&actor.record, &actor.known]));
-        let taken = pages.chain(records.map(|record| record.page)).filter(|&id| id != NONE);
+        let taken = self.pages.iter().map(|page| page.id).filter(|&id| id != NONE);
         taken.max().map_or(0, |id| id + 1)
     }
 
@@ -30,12 +25,6 @@ impl State {
             for file in [&mut actor.page, &mut actor.found, &mut actor.other] {
                 files.rename(file);
             }
-            for record in [&mut actor.record, &mut actor.known] {
-                ids.rename(&mut record.page);
-            }
-        }
-        for record in &mut self.records {
-            ids.rename(&mut record.page);
         }
         self.made = files.count;
         for (page, file) in self.pages.iter_mut().zip(0..) {
@@ -45,7 +34,6 @@ impl State {
                 NO_PAGE
             };
             ids.rename(&mut page.id);
-            ids.rename(&mut page.follows);
         }
         self
     }

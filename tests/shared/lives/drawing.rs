@@ -7,13 +7,11 @@ enum Decided {
     Draws(Word),
     /// A later clock helps.
     Waits,
-    AboveCeiling,
 }
 
 impl Scenario {
     pub(super) fn draw(&self, s: &mut State, a: &mut Actor, index: usize) -> Result<(), Wrong> {
         let terms = self.terms(index);
-        let is_of_record = terms.record.is_some();
         let reads_thread_memory = matches!(a.at, At::Load | At::Decide | At::Swap);
         if self.is_thread(index)
             && reads_thread_memory
@@ -26,7 +24,6 @@ impl Scenario {
         let is_named = if self.checks_marker { s.marker } else { s.name } == a.page;
         let is_checked_first = self.has(Fault::CheckBeforeClock);
         match a.at {
-            At::Idle if is_of_record && !a.is_bound => a.at = At::TakeOpening,
             At::Idle if a.page == NONE => a.at = At::Map,
             At::Idle if is_checked_first => {
                 a.at = if is_named { At::Load } else { At::Lost };
@@ -42,8 +39,6 @@ impl Scenario {
                 _ if self.is_closed(a.seen) => a.at = At::Lost,
                 Decided::Draws(next) => (a.next, a.at) = (next, At::Swap),
                 Decided::Waits => *a = a.rest(),
-                Decided::AboveCeiling if is_of_record && !self.is_thread(index) => a.at = At::Renew,
-                Decided::AboveCeiling => *a = a.rest(),
             },
             At::Swap if s.pages[at].word != a.seen => *a = Actor { at: At::Load, ..a.rest() },
             At::Swap => {
@@ -66,12 +61,8 @@ impl Scenario {
                 }
             }
             At::Lost if self.is_thread(index) => *a = a.rest(),
-            At::Lost if is_of_record => {
-                self.end(s, a.page)?;
-                a.at = At::Unbind;
-            }
             At::Lost => {
-                let reached = self.end(s, a.page)?;
+                let reached = self.end(s, a.page);
                 *a = Actor { at: At::Map, lost: a.lost.max(reached), ..a.rest() };
             }
             At::RaiseBefore => {
@@ -96,9 +87,12 @@ impl Scenario {
             At::ClockBegin => (a.now, a.at) = (s.clock, At::FloorBegin),
             At::FloorBegin => {
                 let page = &mut s.pages[at];
-                if page.before > NEVER {
+                if page.before > NEVER || terms.max_ahead > 0 {
                     let before = if self.has(Fault::BeginsTooLow) { NEVER } else { page.before };
-                    page.floor = page.floor.max(before).max(a.now);
+                    page.floor = page.floor.max(before).max(a.now + terms.max_ahead);
+                    if terms.max_ahead > 0 {
+                        page.before = page.before.max(page.floor);
+                    }
                 }
                 a.at = At::WindowBegin;
             }
@@ -136,8 +130,6 @@ impl Scenario {
             || usize::from(tick as u8) >= 64 / usize::from(self.numbers)
         {
             Decided::Waits
-        } else if tick > page.ceiling {
-            Decided::AboveCeiling
         } else if current < tick {
             Decided::Draws(Word { tick, next: 0, lead: 0 })
         } else if seen.tick == tick && seen.next < self.numbers {

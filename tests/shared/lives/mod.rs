@@ -1,8 +1,8 @@
-//! The lives of a node's pages in every order: `src/pages/life.rs`, with begins, draws and records
-//! (`src/authority/durable.rs`) around it.
+//! The lives of a node's pages in every order: `src/pages/life.rs`, with begins and draws around it. What a lease's store
+//! confirms is not here (`src/lease/tests`): its pages have no ceiling, and begin above the clock and all known pages.
 //!
 //! A step is one access to what processes share: a look at a name, a rename, a hard link, the end of a word, a
-//! compare-and-swap, a look at the clock, a record. Between any two, any process may go on or be killed, and somebody
+//! compare-and-swap, a look at the clock. Between any two, any process may go on or be killed, and somebody
 //! deletes names, renames a page away and back, or puts back a copy or an older page. Bounds are in the [`Scenario`]. One
 //! of them is how often a process is held up between two of its steps while another goes on: the duplicates known so far
 //! need one or two. Kills, acts and the clock come between any two.
@@ -16,13 +16,11 @@
 //! | `canonical` | one state for those that differ only in the numbers of pages |
 //! | `drawing` | a process from one ID to the next: draws, losses, begins |
 //! | `obtaining` | `PageSearch` of `life.rs` |
-//! | `recording` | `Durable`: the page of a record, and its ceiling |
 //! | `tests` | what holds, and which [`Fault`]s are found |
 
 mod canonical;
 mod drawing;
 mod obtaining;
-mod recording;
 mod state;
 mod tests;
 
@@ -37,8 +35,6 @@ const PAGES: usize = 6;
 const ACTORS: usize = 3;
 /// No page.
 const NONE: u8 = u8::MAX;
-/// How far a record's ceiling is ahead of the clock.
-const TTL: Tick = 4;
 /// More steps than one process alone takes to its next ID.
 const STEPS: usize = 300;
 
@@ -51,19 +47,8 @@ enum Fault {
     NotBegunNotEnded,
     /// The next page begins above the clock, whatever the page before it has issued.
     BeginsTooLow,
-    /// A record's page begins above what its record notes as issued, and not above its ceiling.
-    CeilingForgotten,
-    /// What was allowed counts as issued.
-    FloorAsIssued,
-    TermsNotCompared,
     /// The others' threads may still draw.
     UnmappedEarly,
-    /// The copy of a page tells what the page itself had issued.
-    CopyBelieved,
-    /// What a process knows of its last page, though another process has opened that page since.
-    OldKnowledge,
-    /// A record's page opens, though another page has followed it meanwhile.
-    OpenedUnnamed,
     /// A page is begun under the marker only.
     BegunUnnamed,
     /// The name is checked before the clock is read.
@@ -118,8 +103,6 @@ struct Scenario {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wrong {
     Duplicate,
-    /// A page counts ticks as issued that nobody issued.
-    FalselyIssued,
     /// A thread reads memory that its process has unmapped.
     Unmapped,
     /// A process that is left alone never issues.
@@ -159,23 +142,12 @@ impl Scenario {
     }
 
     fn new_page(&self, terms: Terms, id: u8, before: Tick) -> Page {
-        Page {
-            id,
-            is_copy: false,
-            terms,
-            word: self.not_begun(),
-            floor: NEVER,
-            ceiling: Tick::MAX,
-            window: 0,
-            before,
-            follows: NONE,
-        }
+        Page { id, is_copy: false, terms, word: self.not_begun(), floor: NEVER, window: 0, before }
     }
 
     /// Ends a page: the highest tick that it or pages before it may have issued.
-    fn end(&self, state: &mut State, page: u8) -> Result<Tick, Wrong> {
+    fn end(&self, state: &mut State, page: u8) -> Tick {
         let is_read_only = self.has(Fault::LostNotEnded);
-        let (clock, issued) = (state.clock, state.issued);
         let page = &mut state.pages[usize::from(page)];
         let run = page.word;
         let is_open = !self.is_closed(run);
@@ -183,12 +155,7 @@ impl Scenario {
         if (is_open || is_not_begun) && !is_read_only {
             page.word = Word { tick: run.tick.max(1), next: self.closed(), lead: 0 };
         }
-        let floor = if self.has(Fault::FloorAsIssued) { page.floor } else { NEVER };
-        let reached = run.mark().max(page.before).max(floor);
-        // An opened run that nothing was issued of counts for its tick once it is closed.
-        let last = (0..64).rev().find(|at| issued & 1 << at != 0);
-        let last = last.map_or(NEVER, |at| (at / self.numbers) as Tick).max(clock) + 3;
-        if reached > last && !self.is_clock_wild { Err(Wrong::FalselyIssued) } else { Ok(reached) }
+        run.mark().max(page.before)
     }
 
     /// Hands out an ID.
@@ -241,8 +208,7 @@ impl Scenario {
                 }
             }
             at if at < At::Map => self.draw(&mut s, &mut a, index)?,
-            at if at < At::Unbind => self.obtain(&mut s, &mut a, index)?,
-            _ => self.bind(&mut s, &mut a, index)?,
+            _ => self.obtain(&mut s, &mut a, index),
         }
         s.actors[index] = a;
         Ok((s != *state).then_some(s))
@@ -290,7 +256,6 @@ impl Model for Scenario {
             kills: self.kills,
             turn: 0,
             switches: self.switches,
-            records: [NO_RECORD; 2],
             issued: 0,
             actors: std::array::from_fn(|index| {
                 let is_there = self.users[index].is_some() || self.is_thread(index);

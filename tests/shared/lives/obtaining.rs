@@ -3,7 +3,7 @@
 use super::*;
 
 impl Scenario {
-    pub(super) fn obtain(&self, s: &mut State, a: &mut Actor, index: usize) -> Result<(), Wrong> {
+    pub(super) fn obtain(&self, s: &mut State, a: &mut Actor, index: usize) {
         let terms = self.terms(index);
         let at = usize::from(a.found) % PAGES;
         let again = Actor {
@@ -15,7 +15,7 @@ impl Scenario {
             seen: Word::default(),
             ..*a
         };
-        let is_wanted = s.pages[at].terms == terms || self.has(Fault::TermsNotCompared);
+        let is_wanted = s.pages[at].terms == terms;
         let is_begun = s.pages[at].word != self.not_begun();
         match a.at {
             At::Map if s.name == NONE => {
@@ -26,8 +26,8 @@ impl Scenario {
             }
             At::Map => (a.found, a.at) = (s.name, At::Judge),
             At::Judge => {
-                let Page { is_copy, word, terms, .. } = s.pages[at];
-                let is_over = is_copy || self.has_ended(word) && terms.record.is_none();
+                let Page { is_copy, word, .. } = s.pages[at];
+                let is_over = is_copy || self.has_ended(word);
                 a.at = if is_over { At::EndFound } else { At::Lock };
             }
             At::Lock => {
@@ -39,7 +39,7 @@ impl Scenario {
                     (a.hold, a.at) = (wanted, At::Named);
                 } else {
                     // In use on other terms.
-                    *a = Actor { draws: a.draws - 1, is_bound: false, ..*a }.rest();
+                    *a = Actor { draws: a.draws - 1, ..*a }.rest();
                 }
             }
             At::Named if s.name != a.found => *a = again,
@@ -62,7 +62,7 @@ impl Scenario {
             At::Linked => *a = again,
             // What it has reached is in `seen`, which a draw does not need now.
             At::EndBehind => {
-                a.seen.tick = self.end(s, a.other)?;
+                a.seen.tick = self.end(s, a.other);
                 a.at = At::BothBegun;
             }
             At::BothBegun if a.was_begun && is_begun => a.at = At::MarkedYet,
@@ -73,13 +73,8 @@ impl Scenario {
                 a.at = At::EndFound;
             }
             At::NoteBefore => {
-                let behind = s.pages[usize::from(a.other)];
                 let page = &mut s.pages[at];
                 if !is_begun {
-                    let is_told = !behind.is_copy || self.has(Fault::CopyBelieved);
-                    if page.before == NEVER && is_told && terms.record.is_some() {
-                        page.follows = behind.id;
-                    }
                     page.before = page.before.max(a.seen.tick);
                 }
                 a.at = At::SecondName;
@@ -94,7 +89,7 @@ impl Scenario {
             At::NamedStill if s.name == a.found => a.at = At::Obtained,
             At::NamedStill => *a = again,
             At::EndFound => {
-                a.seen.tick = self.end(s, a.found)?;
+                a.seen.tick = self.end(s, a.found);
                 a.at = At::IsMarker;
             }
             At::IsMarker => {
@@ -109,7 +104,7 @@ impl Scenario {
                 *a = if is_other { Actor { other: away, at: At::EndAway, ..*a } } else { again };
             }
             At::EndAway => {
-                let reached = a.reached.max(self.end(s, a.other)?);
+                let reached = a.reached.max(self.end(s, a.other));
                 *a = Actor { reached, ..again };
             }
             At::Create => {
@@ -119,14 +114,12 @@ impl Scenario {
                 }
                 *a = again;
             }
-            At::Obtained if terms.record.is_some() => a.at = At::Join,
             At::Obtained => {
                 let found = Actor { page: a.found, checked: NEVER, ..a.rest() };
                 *a = Actor { at: At::RaiseBefore, now: a.now, ..found };
             }
             _ => {}
         }
-        Ok(())
     }
 
     /// Whether others share a page with this opening of it, and whether one holds it alone.

@@ -6,12 +6,12 @@ use super::{ACTORS, NEVER, NONE, PAGES, Tick};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Terms {
     pub max_ahead: Tick,
-    /// Which record; none for a free page.
-    pub record: Option<u8>,
+    /// Which lease; none for a free page.
+    pub lease: Option<u8>,
 }
 
-pub const FREE: Terms = Terms { max_ahead: 0, record: None };
-pub const RECORDED: Terms = Terms { max_ahead: 1, record: Some(0) };
+pub const FREE: Terms = Terms { max_ahead: 0, lease: None };
+pub const LEASED: Terms = Terms { max_ahead: 1, lease: Some(0) };
 
 /// The word: the current run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,21 +31,9 @@ pub struct Page {
     pub terms: Terms,
     pub word: Word,
     pub floor: Tick,
-    pub ceiling: Tick,
     pub window: u8,
-    /// The highest tick that pages before it may have issued, and the ID of the last one.
+    /// The highest tick that pages before it may have issued.
     pub before: Tick,
-    pub follows: u8,
-}
-
-/// A record on the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Record {
-    pub generation: u8,
-    pub page: u8,
-    pub floor: Tick,
-    pub high: Tick,
-    pub ceiling: Tick,
 }
 
 pub const NO_PAGE: Page = Page {
@@ -54,14 +42,9 @@ pub const NO_PAGE: Page = Page {
     terms: FREE,
     word: Word { tick: 0, next: 0, lead: 0 },
     floor: NEVER,
-    ceiling: NEVER,
     window: 0,
     before: NEVER,
-    follows: NONE,
 };
-
-pub const NO_RECORD: Record =
-    Record { generation: 0, page: NONE, floor: NEVER, high: NEVER, ceiling: NEVER };
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Hold {
@@ -82,7 +65,7 @@ pub enum At {
     Swap,
     Booked,
     Lost,
-    // Begins a free page.
+    // Begins a page.
     RaiseBefore,
     LoadBegin,
     ClockBegin,
@@ -111,30 +94,6 @@ pub enum At {
     EndAway,
     Create,
     Obtained,
-    // Binds a record's page.
-    Unbind,
-    TakeOpening,
-    TakeUsers,
-    ReadRecord,
-    PresentNamed,
-    PresentMarked,
-    Join,
-    TakeAlone,
-    Usable,
-    LockAlone,
-    EndUnusable,
-    UnusableNamed,
-    Remove,
-    Know,
-    WriteRecord,
-    Window,
-    Reopen,
-    NameHeld,
-    MarkerHeld,
-    CloseUnnamed,
-    Renew,
-    WriteRenewed,
-    Raise,
 }
 
 /// A process, or its second thread.
@@ -158,15 +117,8 @@ pub struct Actor {
     /// The highest tick of pages put away, and of the one lost last.
     pub reached: Tick,
     pub lost: Tick,
-    /// Its locks on the record's file.
-    pub is_opening: bool,
-    pub using: Hold,
-    /// The record, as read or as to write; its window in the page.
-    pub record: Record,
+    /// The window that it is about to begin.
     pub window: u8,
-    pub is_bound: bool,
-    /// What it knows of the page that it closed last.
-    pub known: Record,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -184,7 +136,6 @@ pub struct State {
     /// Who took the last step, and how many more processes may be held up between two of theirs.
     pub turn: u8,
     pub switches: u8,
-    pub records: [Record; 2],
     /// A bit for each (tick, number) that was handed out.
     pub issued: u64,
     pub actors: [Actor; ACTORS],
@@ -207,31 +158,14 @@ impl Actor {
             was_begun: false,
             reached: NEVER,
             lost: NEVER,
-            is_opening: false,
-            using: Hold::None,
-            record: NO_RECORD,
             window: 0,
-            is_bound: false,
-            known: NO_RECORD,
         }
     }
 
     /// Between two IDs, all that it remembers.
     pub fn rest(&self) -> Actor {
-        let Actor { draws, page, checked, using, window, is_bound, known, lost, .. } = *self;
-        let record = if is_bound { self.record } else { NO_RECORD };
-        let kept = Actor {
-            page,
-            checked,
-            using,
-            record,
-            window,
-            is_bound,
-            known,
-            lost,
-            ..Actor::new(draws)
-        };
-        if is_bound { kept } else { Actor { using: Hold::None, window: 0, ..kept } }
+        let Actor { draws, page, checked, lost, .. } = *self;
+        Actor { page, checked, lost, ..Actor::new(draws) }
     }
 }
 
