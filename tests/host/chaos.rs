@@ -8,16 +8,15 @@ use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
-use snowdrift::authority::{Lease, Status};
 use snowdrift::core::fault::Failure;
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::generator::{Generator, Policies};
 use snowdrift::pages::{BootId, Directory};
+use snowdrift::registry::{By, DirectoryLease, DirectoryLeasing, Request, Scope, Share};
 use tempfile::TempDir;
 
 use super::life::{cover, uncover};
-use super::recorded::kept;
 use super::{directory, duplicates, memory, open};
 use crate::amount::amount;
 use crate::steering::{Drawers, Log, Steering, command, count, reserve};
@@ -25,19 +24,37 @@ use crate::steering::{Drawers, Log, Steering, command, count, reserve};
 const SHARED: &str = "SNOWDRIFT_TEST_SHARED";
 const HERE: &str = "SNOWDRIFT_TEST_HERE";
 const LOG: &str = "SNOWDRIFT_TEST_LOG";
+/// Of the leases.
+const TTL: Duration = Duration::from_secs(1);
 /// tick in ms, and which of the processes it is.
 const WHICH: &str = "SNOWDRIFT_TEST_WHICH";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Plain,
-    Recorded,
-    /// With a record, ahead of the clock.
+    /// From a directory, by the system's own clock.
+    Leased,
+    /// The same, ahead of the clock.
     Ahead,
 }
 
-const ALL: [Kind; 3] = [Kind::Plain, Kind::Recorded, Kind::Ahead];
-const RECORDED: [Kind; 2] = [Kind::Recorded, Kind::Ahead];
+const ALL: [Kind; 3] = [Kind::Plain, Kind::Leased, Kind::Ahead];
+const LEASED: [Kind; 2] = [Kind::Leased, Kind::Ahead];
+
+/// What a process draws from.
+struct User {
+    generator: Arc<Generator>,
+    lease: Option<(Share, Arc<DirectoryLease>)>,
+}
+
+impl User {
+    /// Whether its lease has gone on to another page, or has none at present.
+    fn is_lost(&self) -> bool {
+        let id = self.generator.page().id();
+        let slot = self.lease.as_ref().map(|(_, lease)| lease.state().slot);
+        slot.is_some_and(|slot| slot.is_none_or(|slot| slot.page().id() != id))
+    }
+}
 
 impl Kind {
     fn node(self, tick_ms: i64) -> Node {
@@ -54,15 +71,35 @@ impl Kind {
         shared: &Path,
         here: &Path,
         clock: &Arc<Steering>,
-    ) -> Result<(Arc<Generator>, Option<Lease>), Failure> {
-        let directory = Directory::with(shared, BootId::now())?;
-        let (node, clock) = (self.node(tick_ms), clock.clone());
-        let max_ahead_ms = if self == Kind::Ahead { tick_ms.max(100) * 2 } else { 0 };
+    ) -> Result<Option<User>, Failure> {
+        let node = self.node(tick_ms);
         if self == Kind::Plain {
-            return open(&directory, node, clock).map(|generator| (Arc::new(generator), None));
+            let directory = Directory::with(shared, BootId::now())?;
+            let generator = Arc::new(open(&directory, node, clock.clone())?);
+            return Ok(Some(User { generator, lease: None }));
         }
-        let state = here.join("state");
-        kept(&directory, &state, node, max_ahead_ms, clock).map(|(one, lease)| (one, Some(lease)))
+        let request = Request {
+            layout: *node.layout(),
+            datacenter_id: node.datacenter_id(),
+            worker_id: Some(node.worker_id()),
+            policies: Policies::default(),
+            max_ahead_ms: if self == Kind::Ahead { tick_ms.max(100) * 2 } else { 0 },
+            scope: Scope::Host,
+            shared: Some(shared.to_owned()),
+            by: By::Lease,
+        };
+        let leasing = DirectoryLeasing {
+            directory: here.join(format!("{self:?}")),
+            ttl: TTL,
+            wait: TTL,
+            host: "here".to_owned(),
+            started_ms: 0,
+            is_common: true,
+        };
+        let lease = DirectoryLease::open(&request, &leasing, Box::new(|_| true))?;
+        let share = lease.state().slot.and_then(|slot| slot.share(&request));
+        Ok(share
+            .map(|share| User { generator: share.generator.clone(), lease: Some((share, lease)) }))
     }
 }
 
@@ -89,26 +126,26 @@ fn draws() {
     let policies = Policies::default();
     while steering.phase().load(SeqCst) == 0 {
         // Others may be opening it, and stopped.
-        let Ok((generator, lease)) = kind.open(tick_ms, &shared, &here, &steering) else {
+        let Ok(Some(user)) = kind.open(tick_ms, &shared, &here, &steering) else {
             thread::sleep(Duration::from_millis(1));
             continue;
         };
-        let is_lost = || lease.as_ref().is_some_and(|one| one.report().status == Status::Lost);
+        let generator = &user.generator;
         let user_page = generator.user_page();
         let mut left = fastrand::u32(1..2000);
         while left > 0 && steering.phase().load(SeqCst) == 0 {
             let all = generator.node().layout().last_sequence() + 1;
             let many = if kind == Kind::Ahead { all / 4 } else { 64 };
             let want = fastrand::choice([1, 3, 16, many]).unwrap();
-            let Ok(reserved) = reserve(&generator, &user_page, &policies, want) else {
-                if is_lost() {
+            let Ok(reserved) = reserve(generator, &user_page, &policies, want) else {
+                if user.is_lost() {
                     break;
                 }
                 thread::sleep(Duration::from_micros(100));
                 continue;
             };
             let used = if fastrand::u8(..8) == 0 { reserved.block.len / 2 } else { want };
-            let reserved = reserved.shortened(&generator, used);
+            let reserved = reserved.shortened(generator, used);
             if reserved.block.len > 0 && !log.append((reserved.first_id, reserved.block.len)) {
                 return;
             }
@@ -118,7 +155,6 @@ fn draws() {
                 thread::sleep(Duration::from_millis(1));
             }
         }
-        lease.into_iter().for_each(|lease| lease.release(Duration::from_secs(1)));
     }
 }
 
@@ -154,7 +190,6 @@ struct Running<Start> {
 
 fn start(storm: Storm) -> Running<impl FnMut(usize, &Path) -> Child> {
     let (shared, here) = (memory(), memory());
-    fs::create_dir(here.path().join("state")).unwrap();
     let steering = Arc::new(Steering::new(&here.path().join("steer")));
     let (pages, steer) = (shared.path().to_owned(), here.path().to_owned());
     let drawers = Drawers::new(storm.processes, move |index, log| {
@@ -311,7 +346,9 @@ impl<Start: FnMut(usize, &Path) -> Child> Running<Start> {
         let (shared, here) = (self.shared.path(), self.here.path());
         let opened = kind.open(self.storm.tick_ms, shared, here, &self.steering);
         let policies = Policies::default();
-        let drawn = opened.map(|(one, _)| reserve(&one, &one.user_page(), &policies, 1));
+        let drawn = opened.map(|user| {
+            user.map(|User { generator: one, .. }| reserve(&one, &one.user_page(), &policies, 1))
+        });
         format!("{} of {kind:?}, whose node gives {drawn:?}", waiting.len())
     }
 
@@ -387,14 +424,14 @@ fn kills_and_lost_directories_that_come_back_repeat_nothing() {
 
 #[test]
 #[ignore = "a storm: npm run storms -- rust"]
-fn kills_and_lost_directories_beside_records_repeat_nothing() {
-    kills(Storm { kinds: &RECORDED, directories: true, ..STORM });
+fn kills_and_lost_directories_of_leases_repeat_nothing() {
+    kills(Storm { kinds: &LEASED, directories: true, ..STORM });
 }
 
 #[test]
 #[ignore = "a storm: npm run storms -- rust"]
-fn kills_and_lost_directories_beside_records_repeat_nothing_in_ticks_of_seconds() {
-    kills(Storm { kinds: &RECORDED, tick_ms: 3000, directories: true, ..STORM });
+fn kills_and_lost_directories_of_leases_repeat_nothing_in_ticks_of_seconds() {
+    kills(Storm { kinds: &LEASED, tick_ms: 3000, directories: true, ..STORM });
 }
 
 fn at_once(processes: usize, time: Duration) {

@@ -304,6 +304,29 @@ fn a_process_that_used_a_node_begins_above_ids_that_another_namespace_took_ahead
     }
 }
 
+/// Its process is killed and the page deleted. The next process has no lease.
+#[test]
+fn what_a_lease_took_ahead_is_not_repeated_without_one() {
+    let (shared, clock) = (memory(), TestClock::at(START));
+    let directory = directory(shared.path());
+    let page = lease(&directory, &node(3), 50, &wide(A)).unwrap();
+    let user = Generator::leased(page, Box::new(clock.clone()));
+    let mut drawn = Vec::new();
+    clock.set(START + 1);
+    draw_all(&user, &mut drawn);
+    let last = drawn.len();
+    assert!(last > 1, "ticks ahead of the clock");
+    drop(user);
+    fs::remove_file(directory.page_of(&node(3))).unwrap();
+    let next = open(&directory, node(3), clock.clone()).unwrap();
+    for ms in 2..120 {
+        clock.set(START + ms);
+        draw_all(&next, &mut drawn);
+    }
+    assert!(drawn.len() > last);
+    assert_eq!(duplicates(drawn), 0);
+}
+
 /// No page records it. A lease that never runs ahead does not wait out a long tick that no page records, either.
 #[test]
 fn ids_taken_ahead_by_a_larger_max_ahead_are_repeated_after_the_loss_of_the_directory() {

@@ -5,11 +5,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
 
-use snowdrift::authority::reset::{Plan, reset_page};
 use snowdrift::core::clock::Clock;
-use snowdrift::core::fault::{Class, Failure};
+use snowdrift::core::fault::Failure;
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
 use snowdrift::core::sequencer::{Block, Stall};
@@ -17,7 +15,6 @@ use snowdrift::generator::Generator;
 use snowdrift::pages::Directory;
 use tempfile::TempDir;
 
-use super::recorded::Recorded;
 use super::{TestClock, directory, draw, duplicates, ids, is_root, memory, open};
 
 /// A tick of 3 s begins here.
@@ -26,32 +23,9 @@ pub const START: i64 = 1_700_000_001_000;
 /// Ticks, in ms.
 pub const TICKS: [i64; 2] = [1, 3000];
 
-/// A process. Dropped, it is as if it had been killed.
-pub enum User {
-    Plain(Box<Generator>),
-    Recorded(Box<Recorded>),
-}
-
-impl User {
-    pub fn generator(&self) -> &Generator {
-        match self {
-            User::Plain(generator) => generator,
-            User::Recorded(recorded) => &recorded.generator,
-        }
-    }
-
-    pub fn keep(&mut self) {
-        if let User::Recorded(recorded) = self {
-            // Others may have the node at present.
-            let _ = recorded.keep();
-        }
-    }
-}
-
 /// A node, its processes' clock, and what they drew.
 pub struct Life {
     pub shared: TempDir,
-    pub state: TempDir,
     pub node: Node,
     pub clock: Arc<TestClock>,
     drawn: RefCell<Vec<(u64, u64)>>,
@@ -62,7 +36,6 @@ impl Life {
         let layout = Layout { tick_ms, epoch_ms: 0, ..Layout::NODE };
         Life {
             shared: memory(),
-            state: memory(),
             node: Node::new(layout, 1, 3).unwrap(),
             clock: TestClock::at(START),
             drawn: RefCell::default(),
@@ -85,20 +58,6 @@ impl Life {
     /// Another process opens the node.
     pub fn plain(&self) -> Result<Generator, Failure> {
         open(&self.directory(), self.node, self.clock.clone())
-    }
-
-    /// The same, with a record.
-    pub fn recorded(&self, max_ahead_ms: i64) -> Result<Recorded, Failure> {
-        let clock = self.clock.clone();
-        Recorded::open(&self.directory(), self.state.path(), self.node, max_ahead_ms, clock)
-    }
-
-    /// Either of them. Refused while others have the node in another way.
-    pub fn open(&self, is_recorded: bool, max_ahead_ms: i64) -> Result<User, Failure> {
-        if is_recorded {
-            return self.recorded(max_ahead_ms).map(|one| User::Recorded(Box::new(one)));
-        }
-        self.plain().map(|one| User::Plain(Box::new(one)))
     }
 
     pub fn tick_ms(&self) -> i64 {
@@ -222,81 +181,23 @@ fn a_copy_that_is_put_back_repeats_nothing() {
 }
 
 /// Nobody opens the node in between: the copy has the ID of the last page.
-fn copied(is_recorded: bool) {
-    for tick_ms in TICKS {
-        let life = Life::new(tick_ms);
-        let mut user = life.open(is_recorded, 0).unwrap();
-        life.next_tick();
-        user.keep();
-        life.draw(user.generator(), 3).unwrap();
-        life.moment();
-        fs::copy(life.page(), life.aside("copy")).unwrap();
-        life.draw(user.generator(), 3).unwrap();
-        fs::rename(life.aside("copy"), life.page()).unwrap();
-        // Refused while others have the last page.
-        let newcomer = life.open(is_recorded, 0);
-        life.moment();
-        if let Ok(newcomer) = &newcomer {
-            let _ = life.draw(newcomer.generator(), 3);
-        }
-        let _ = life.draw(user.generator(), 3);
-        life.assert_unique();
-    }
-}
-
 #[test]
 fn a_copy_of_the_page_in_use_that_replaces_it_repeats_nothing() {
-    copied(false);
-}
-
-#[test]
-fn a_copy_of_the_page_in_use_repeats_nothing_beside_a_record() {
-    copied(true);
-}
-
-/// Two processes gave up a page that others kept from opening the next one. It comes back.
-#[test]
-fn nobody_waits_for_another_beside_a_record_when_a_lost_page_comes_back() {
     for tick_ms in TICKS {
         let life = Life::new(tick_ms);
-        let mut users = [(); 2].map(|()| life.recorded(0).unwrap());
-        let stopped = life.recorded(0).unwrap();
-        fs::rename(life.page(), life.aside("page")).unwrap();
+        let user = life.plain().unwrap();
         life.next_tick();
-        assert!(users.iter_mut().all(|user| user.keep().is_err()), "another one has the page");
-        drop(stopped);
-        let other = life.recorded(0).unwrap();
-        fs::rename(life.aside("page"), life.page()).unwrap();
-        let mut users = users.into_iter().chain([other]).collect::<Vec<_>>();
-        for _ in 0..3 {
-            life.next_tick();
-            for user in &mut users {
-                let _ = user.keep();
-                let _ = life.draw(&user.generator, 3);
-            }
-        }
-        life.next_tick();
-        for user in &mut users {
-            user.keep().unwrap();
-            life.draw(&user.generator, 3).unwrap();
-        }
+        life.draw(&user, 3).unwrap();
+        life.moment();
+        fs::copy(life.page(), life.aside("copy")).unwrap();
+        life.draw(&user, 3).unwrap();
+        fs::rename(life.aside("copy"), life.page()).unwrap();
+        let newcomer = life.plain().unwrap();
+        life.moment();
+        let _ = life.draw(&newcomer, 3);
+        let _ = life.draw(&user, 3);
         life.assert_unique();
     }
-}
-
-#[test]
-fn a_page_that_comes_back_beside_its_record_is_still_in_use() {
-    let life = Life::new(1);
-    let mut user = life.recorded(0).unwrap();
-    let page = user.generator.page().id();
-    fs::rename(life.page(), life.aside("page")).unwrap();
-    life.pass(1);
-    assert!(life.draw(&user.generator, 3).is_err());
-    fs::rename(life.aside("page"), life.page()).unwrap();
-    user.keep().unwrap();
-    assert_eq!(user.generator.page().id(), page);
-    let refused = life.plain().err().unwrap();
-    assert_eq!(refused.class, Class::Conflict, "{refused:?}");
 }
 
 /// The marker is lost and comes back with its page. With ticks above 1 ms that is a limit which guarantees.md names.
@@ -370,31 +271,19 @@ fn a_directory_that_is_restored_from_a_copy_unseen_repeats_nothing() {
     directory_restored(Looks::Nobody);
 }
 
-/// A clock was ahead by this. Then it was right, and the page was lost.
-fn ahead_and_lost(ms: i64) -> Life {
+/// Also the page that the waiting process leaves tells the next one.
+#[test]
+fn a_page_waits_for_a_clock_that_was_ahead_before_the_last_one_was_lost() {
     let life = Life::new(1);
     let user = life.plain().unwrap();
-    life.pass(ms);
+    life.pass(600_000);
     life.draw(&user, 3).unwrap();
-    life.pass(1 - ms);
+    life.pass(-599_999);
     life.draw(&user, 3).unwrap();
     fs::remove_file(life.page()).unwrap();
-    life.pass(1);
-    assert!(life.draw(&life.plain().unwrap(), 3).is_err(), "it waits for that time");
-    life
-}
-
-fn reset(life: &Life) -> Option<Plan> {
-    let now = life.clock.now().ms;
-    reset_page(&life.directory(), &life.node, now, true).unwrap().unwrap().plan
-}
-
-#[test]
-fn a_reset_waits_for_a_clock_that_was_minutes_ahead_before_the_page_was_lost() {
-    let life = ahead_and_lost(600_000);
-    // The page that the first one leaves tells the next one.
     for _ in 0..2 {
-        assert_eq!(reset(&life).unwrap().floor, START + 600_000);
+        life.pass(1);
+        assert!(life.draw(&life.plain().unwrap(), 3).is_err(), "it waits for that time");
     }
     let user = life.plain().unwrap();
     for ms in [600_000, 600_001] {
@@ -403,62 +292,6 @@ fn a_reset_waits_for_a_clock_that_was_minutes_ahead_before_the_page_was_lost() {
     }
     life.draw(&user, 3).unwrap();
     life.assert_unique();
-}
-
-#[test]
-fn a_reset_ends_a_wait_of_years_and_says_what_can_repeat() {
-    const YEARS: i64 = 10 * 365 * 86_400_000;
-    let life = ahead_and_lost(YEARS);
-    assert_eq!(reset(&life).unwrap().repeats_to, START + YEARS);
-    let user = life.plain().unwrap();
-    life.pass(1);
-    life.draw(&user, 3).unwrap();
-}
-
-/// The page knows where the IDs after a pause of hours began, and not where those before it did.
-#[test]
-fn a_reset_names_what_a_clock_ahead_issued_before_a_pause() {
-    const YEARS: i64 = 5 * 365 * 86_400_000;
-    const PAUSE: i64 = 2 * 3_600_000;
-    // A clock that was ahead a second time, and less far, hides where the first time began.
-    for (drawn, since, repeats_to) in [
-        (&[1, YEARS, YEARS + 1, YEARS + PAUSE + 1][..], YEARS + PAUSE + 1, YEARS + 1),
-        (
-            &[1, 2 * YEARS, 2 * YEARS + PAUSE, YEARS, YEARS + PAUSE],
-            YEARS + PAUSE,
-            YEARS + PAUSE - 1,
-        ),
-    ] {
-        let life = Life::new(1);
-        let user = life.plain().unwrap();
-        for ms in drawn {
-            life.clock.set(START + ms);
-            life.draw(&user, 3).unwrap();
-        }
-        drop(user);
-        life.clock.set(START + 2);
-        let plan = reset(&life).unwrap();
-        assert_eq!((plan.floor, plan.skip.from), (START + 2, START + since));
-        assert_eq!(plan.repeats_to, START + repeats_to);
-    }
-}
-
-/// A clock that was years ahead while unused pages were removed.
-#[test]
-fn a_reset_ends_a_wait_for_removed_pages() {
-    const YEARS: u64 = 10 * 365 * 86_400;
-    let life = Life::new(1);
-    let swept = File::create_new(life.directory().path().join("swept")).unwrap();
-    let at = UNIX_EPOCH + Duration::from_secs(START as u64 / 1000 + YEARS);
-    swept.set_modified(at).unwrap();
-    let user = life.plain().unwrap();
-    life.pass(1);
-    assert!(life.draw(&user, 3).is_err());
-    drop(user);
-    assert_eq!(reset(&life).unwrap().repeats_to, START / 1000 * 1000 + YEARS as i64 * 1000);
-    let user = life.plain().unwrap();
-    life.pass(1);
-    life.draw(&user, 3).unwrap();
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The page that a host's processes share: what stands in its place, its lives in the test's time, the storms that
 //! delete it, and real processes that draw from it and are killed.
 
-mod ahead;
 mod chaos;
 mod child;
 mod directory;
@@ -12,7 +11,6 @@ mod life;
 mod page;
 mod processes;
 mod random;
-mod recorded;
 mod storms;
 mod sweep;
 

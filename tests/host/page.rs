@@ -16,7 +16,6 @@ use snowdrift::core::sequencer::Stall;
 use snowdrift::generator::{ClockBack, Generator, Policies};
 use snowdrift::pages::{BootId, Directory, Terms};
 
-use super::recorded::Recorded;
 use super::{
     POLICIES, TestClock, directory, draw, duplicates, generator, is_root, memory, node, open,
 };
@@ -561,57 +560,4 @@ fn a_page_that_is_deleted_each_time_is_an_error_at_last() {
     let fault = generator.page_failure().unwrap();
     let Some(Detail::Number(times)) = fault.detail("times") else { panic!("{fault:?}") };
     assert!(fault.kind == "page-deleted" && (10.0..100.0).contains(times), "{fault:?}");
-}
-
-/// Also where a page with a record came between, or the page was removed.
-#[test]
-fn what_a_reset_forbids_stays_forbidden_on_the_next_page() {
-    let (shared, state) = (memory(), memory());
-    let directory = directory(shared.path());
-    let clock = TestClock::at(START);
-    let tick = Layout::NODE.tick_at(START);
-    for between in 0..3 {
-        let node = node(between);
-        clock.set(START);
-        drop(open(&directory, node, clock.clone()).unwrap());
-        let unused = directory.lock_unused(&node).unwrap().unwrap();
-        directory.reset(&unused, tick, tick + 50).unwrap();
-        drop(unused);
-        match between {
-            0 => drop(open(&directory, node, clock.clone()).unwrap()),
-            1 => drop(Recorded::open(&directory, state.path(), node, 0, clock.clone()).unwrap()),
-            _ => directory.lock_unused(&node).unwrap().unwrap().remove_with_marker().unwrap(),
-        }
-        let _ = fs::remove_file(directory.page_of(&node));
-        let generator = open(&directory, node, clock.clone()).unwrap();
-        for (ms, is_issued) in [(40, true), (50, true), (51, false), (5000, false)] {
-            clock.set(START + ms);
-            assert_eq!(draw(&generator, 1).is_ok(), is_issued, "{between}, {ms}");
-        }
-    }
-}
-
-#[test]
-fn what_a_reset_forbids_a_record_does_not_allow() {
-    let (shared, state) = (memory(), memory());
-    let directory = directory(shared.path());
-    let clock = TestClock::at(START);
-    let tick = Layout::NODE.tick_at(START);
-    for has_reset in [true, false] {
-        let node = node(u64::from(has_reset));
-        clock.set(START);
-        drop(open(&directory, node, clock.clone()).unwrap());
-        if has_reset {
-            let unused = directory.lock_unused(&node).unwrap().unwrap();
-            directory.reset(&unused, tick, tick + 50).unwrap();
-        }
-        let mut recorded =
-            Recorded::open(&directory, state.path(), node, 0, clock.clone()).unwrap();
-        for (ms, is_allowed) in [(40, true), (50, true), (51, false), (5000, false)] {
-            clock.set(START + ms);
-            recorded.keep().unwrap();
-            let is_issued = draw(&recorded.generator, 1).is_ok();
-            assert_eq!(is_issued, is_allowed || !has_reset, "{has_reset}, {ms}");
-        }
-    }
 }

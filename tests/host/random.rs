@@ -6,20 +6,15 @@ use std::path::PathBuf;
 
 use fastrand::Rng;
 use snowdrift::core::clock::Clock;
+use snowdrift::generator::Generator;
 
-use super::life::{Life, START, TICKS, User};
-use super::recorded::TTL;
+use super::life::{Life, START, TICKS};
 use crate::amount::{amount, seed};
 
-/// Who draws, and what happens.
+/// What happens.
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     tick_ms: i64,
-    /// Whether processes have a record, and those that have none.
-    recorded: bool,
-    plain: bool,
-    /// In ticks, beside a record.
-    max_ahead: i64,
     /// Pages come back under their name: renamed back, a hard link or a copy put back.
     returns: bool,
     /// The whole directory is deleted, or renamed away and back.
@@ -28,23 +23,13 @@ struct Kind {
     rollbacks: bool,
 }
 
-const PLAIN: Kind = Kind {
-    tick_ms: 1,
-    recorded: false,
-    plain: true,
-    max_ahead: 0,
-    returns: false,
-    directories: false,
-    rollbacks: true,
-};
-
-const RECORDED: Kind = Kind { recorded: true, plain: false, ..PLAIN };
+const PLAIN: Kind = Kind { tick_ms: 1, returns: false, directories: false, rollbacks: true };
 
 struct Lives {
     kind: Kind,
     rng: Rng,
     life: Life,
-    users: Vec<User>,
+    users: Vec<Generator>,
     /// Files that had the page's name, or were copied from it, and directories.
     pages: Vec<PathBuf>,
     directories: Vec<PathBuf>,
@@ -63,11 +48,8 @@ impl Lives {
     }
 
     fn open(&mut self) {
-        let is_recorded = self.kind.recorded && (!self.kind.plain || self.rng.bool());
-        let max_ahead_ms = self.kind.max_ahead * self.kind.tick_ms;
-        let opened = self.life.open(is_recorded, max_ahead_ms);
         let at = self.users.len();
-        match opened {
+        match self.life.plain() {
             Ok(user) => {
                 self.users.push(user);
                 self.note(at, &format_args!("opens"));
@@ -78,7 +60,7 @@ impl Lives {
 
     /// What TESTS_SEED shows: the process, its page, the clock.
     fn note(&self, at: usize, what: &dyn std::fmt::Debug) {
-        let page = self.users[at].generator().page().id() as u16;
+        let page = self.users[at].page().id() as u16;
         println!("  {} on page {page:x} at {}: {what:?}", at, self.life.clock.now().ms - START);
     }
 
@@ -88,10 +70,7 @@ impl Lives {
         }
         let at = self.rng.usize(..self.users.len());
         self.note(at, &format_args!("leaves, then the last one is {at}"));
-        match self.users.swap_remove(at) {
-            User::Recorded(recorded) if self.rng.bool() => recorded.close(),
-            killed => drop(killed),
-        }
+        drop(self.users.swap_remove(at));
     }
 
     fn draw(&mut self) {
@@ -100,7 +79,7 @@ impl Lives {
         }
         let want = if self.rng.u8(..8) == 0 { 4096 } else { self.rng.u64(1..50) };
         let at = self.rng.usize(..self.users.len());
-        let drawn = self.life.draw(self.users[at].generator(), want);
+        let drawn = self.life.draw(&self.users[at], want);
         self.note(at, &format_args!("draws {drawn:?}"));
     }
 
@@ -168,11 +147,6 @@ impl Lives {
             2 => self.leave(),
             3..5 => self.harm(),
             5..12 => self.pass(),
-            12..16 if !self.users.is_empty() => {
-                let at = self.rng.usize(..self.users.len());
-                self.users[at].keep();
-                self.note(at, &format_args!("is kept"));
-            }
             _ => self.draw(),
         }
     }
@@ -184,22 +158,14 @@ impl Lives {
             self.open();
         }
         let tick_ms = self.kind.tick_ms;
-        let until = self.latest + TTL.as_millis() as i64 + (self.kind.max_ahead + 5) * tick_ms;
+        let until = self.latest + 1000 + 5 * tick_ms;
         let mut answers = Vec::new();
         while self.life.clock.now().ms < until {
             self.life.pass(tick_ms.max(100));
-            self.users.iter_mut().for_each(User::keep);
-            let draw = |user: &User| self.life.draw(user.generator(), 1);
+            let draw = |user: &Generator| self.life.draw(user, 1);
             answers = self.users.iter().map(draw).collect();
         }
-        // Those with a record and those without one do not share a node.
-        let is_mixed = self.kind.recorded && self.kind.plain;
-        let is_alive = if is_mixed {
-            answers.iter().any(Result::is_ok)
-        } else {
-            !answers.is_empty() && answers.iter().all(Result::is_ok)
-        };
-        assert!(is_alive, "{answers:?}");
+        assert!(!answers.is_empty() && answers.iter().all(Result::is_ok), "{answers:?}");
         self.life.assert_unique();
     }
 }
@@ -221,7 +187,7 @@ fn random(kind: Kind) {
 }
 
 #[test]
-fn without_a_record() {
+fn lives_in_which_pages_are_lost() {
     for tick_ms in TICKS {
         random(Kind { tick_ms, ..PLAIN });
     }
@@ -230,41 +196,13 @@ fn without_a_record() {
 }
 
 #[test]
-fn without_a_record_while_pages_come_back() {
+fn lives_in_which_pages_come_back() {
     for tick_ms in TICKS {
         random(Kind { tick_ms, returns: true, ..PLAIN });
     }
 }
 
 #[test]
-fn without_a_record_while_directories_come_back() {
+fn lives_in_which_directories_come_back() {
     random(Kind { returns: true, directories: true, rollbacks: false, ..PLAIN });
-}
-
-#[test]
-fn beside_a_record() {
-    for tick_ms in TICKS {
-        random(Kind { tick_ms, directories: true, ..RECORDED });
-    }
-}
-
-#[test]
-fn beside_a_record_while_pages_come_back() {
-    for tick_ms in TICKS {
-        random(Kind { tick_ms, returns: true, directories: true, ..RECORDED });
-    }
-}
-
-#[test]
-fn beside_a_record_ahead_of_the_clock() {
-    for tick_ms in TICKS {
-        random(Kind { tick_ms, max_ahead: 20, returns: true, directories: true, ..RECORDED });
-    }
-}
-
-#[test]
-fn with_a_record_and_without_one() {
-    let mixed = Kind { recorded: true, rollbacks: false, ..PLAIN };
-    random(Kind { directories: true, ..mixed });
-    random(Kind { tick_ms: 3000, ..mixed });
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use snowdrift::authority::reset::reset_page;
 use snowdrift::core::clock::{Clock, SystemClock};
 use snowdrift::core::layout::Layout;
 use snowdrift::core::node::Node;
@@ -78,30 +77,4 @@ fn a_node_with_long_ticks_issues_at_once_where_pages_were_removed() {
         clock.set(clock.now().ms + 1);
         draw(&generator, 1).unwrap();
     }
-}
-
-/// A clock was years ahead. A reset forbids what it issued then, and only the page and its marker know that.
-#[test]
-fn what_a_reset_forbids_stays_forbidden_where_unused_pages_are_removed() {
-    const YEARS: i64 = 10 * 365 * 86_400_000;
-    let shared = memory();
-    let directory = directory(shared.path());
-    let node = Node::new(Layout { epoch_ms: 0, ..Layout::NODE }, 1, 3).unwrap();
-    let clock = TestClock::at(START);
-    let generator = open(&directory, node, clock.clone()).unwrap();
-    let mut drawn = Vec::new();
-    for ms in [START + 1, START + YEARS] {
-        clock.set(ms);
-        drawn.push(ids(&node, &draw(&generator, 7).unwrap()));
-    }
-    drop(generator);
-    reset_page(&directory, &node, START + 2, true).unwrap().unwrap();
-    open_many(&directory);
-    clock.set(START + YEARS - 1);
-    let generator = open(&directory, node, clock.clone()).unwrap();
-    for ms in 0..2 {
-        clock.set(START + YEARS + ms);
-        drawn.extend(draw(&generator, 7).map(|block| ids(&node, &block)));
-    }
-    assert_eq!(duplicates(drawn), 0);
 }
