@@ -101,19 +101,6 @@ impl Generator {
         Ok(generator)
     }
 
-    /// A generator on a page with a record, of the host or of this process. It issues nothing before
-    /// [`crate::authority::durable::Durable::open`].
-    pub fn recorded(
-        directory: Option<Directory>,
-        node: Node,
-        max_ahead_ms: i64,
-        clock: Box<dyn Clock>,
-    ) -> Self {
-        let page = own_page(node, max_ahead_ms);
-        page.end();
-        Generator::of(page, directory, clock)
-    }
-
     /// A generator on a leased page, which all of this host's processes with this slot share.
     pub fn leased(page: Page, clock: Box<dyn Clock>) -> Self {
         Generator::of(page, None, clock)

@@ -2,14 +2,13 @@
 
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::Generator;
 use super::reserving::Halt;
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::core::sequencer::{NEVER, Stall};
-use crate::pages::{Authority, Page};
+use crate::pages::Page;
 
 /// Maximum number of pages that one call opens.
 const REOPENINGS: usize = 16;
@@ -23,17 +22,16 @@ impl Generator {
             // Another thread has opened the next page.
             return None;
         }
-        let is_free = page.header().terms.authority == Authority::Free && self.directory.is_some();
+        let has_next = self.directory.is_some();
         let reopened = match halt {
             // Another process ended the page because it lost its name.
-            Halt::Stall(Stall::AboveCeiling { ceiling: NEVER }) if is_free && page.has_ended() => {
+            Halt::Stall(Stall::AboveCeiling { ceiling: NEVER }) if has_next && page.has_ended() => {
                 self.reopen(page, pages)
             }
             Halt::Stall(stall) => return Some(stall),
-            Halt::Unnamed if is_free => self.reopen(page, pages),
+            Halt::Unnamed if has_next => self.reopen(page, pages),
             Halt::Unnamed => {
-                // The thread that renews the record opens the next page after all users have left this one. A lease
-                // continues on another page, of this slot or another one.
+                // A lease continues on another page, of this slot or another one.
                 page.end();
                 return Some(Stall::AboveCeiling { ceiling: NEVER });
             }
@@ -76,32 +74,10 @@ impl Generator {
         }
     }
 
-    /// The next ceiling to ask for: `ahead` of the clock or, within `max_ahead`, of the highest issued tick. It is at
-    /// least that tick, and at most the layout's last one. It does not include an unused `max_ahead`, for which a later
-    /// holder of the slot would wait.
-    pub fn next_ceiling(&self, ahead: Duration) -> Tick {
-        let page = self.page();
-        // An overwritten page issues nothing, so its marks raise no ceiling.
-        let issued =
-            if page.is_possible() { page.sequence().high_marks().highest() } else { NEVER };
-        self.ceiling_above(issued, ahead)
-    }
-
-    /// As [`Generator::next_ceiling`], for this highest issued tick.
-    pub fn ceiling_above(&self, issued: Tick, ahead: Duration) -> Tick {
-        let layout = self.node.layout();
-        let ms = |tick: Tick| layout.tick_start_ms(tick);
-        let now = self.clock.now().ms;
-        let reached = now.max(ms(issued + 1).min(now.saturating_add(self.max_ahead_ms())));
-        let ahead_ms = i64::try_from(ahead.as_millis()).unwrap_or(i64::MAX);
-        let tick = layout.tick_at(reached.saturating_add(ahead_ms));
-        tick.max(issued).clamp(NEVER, layout.last_tick())
-    }
-
-    /// Raises the ceiling to the tick that the authority confirmed.
+    /// Raises the ceiling to the tick that the store confirmed.
     pub fn raise_ceiling(&self, ceiling: Tick) {
         let page = self.page();
-        let (sequence, ceiling) = (page.sequence(), page.allowed(ceiling));
+        let sequence = page.sequence();
         sequence.raise_ceiling(sequence.window_number(), ceiling);
         self.renewals.notify_raised();
     }
@@ -109,6 +85,6 @@ impl Generator {
     /// Ends the window: nothing is issued from now on. Returns the highest issued tick.
     pub fn end_window(&self) -> Tick {
         self.renewals.set_attended(false);
-        self.page().sequence().end().high.highest()
+        self.page().sequence().end().highest()
     }
 }

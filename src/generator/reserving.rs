@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use super::Generator;
-use crate::core::clock::{Clock, HOUR_MS, UnixTime};
+use crate::core::clock::{Clock, UnixTime};
 use crate::core::fault::Failure;
 use crate::core::layout::{Layout, Tick};
 use crate::core::sequence::{Rules, Run, Sequence, Time};
@@ -205,7 +205,7 @@ impl Generator {
             match reserve(page.sequence(), &rules, &mut reading) {
                 Ok(block) => {
                     if let Some(previous) = reading.previous {
-                        self.note_run(page, &block, &previous, reading.last);
+                        self.note_run(&block, &previous, reading.last);
                     }
                     self.reports.note_issued();
                     self.issued.fetch_add(block.len, Relaxed);
@@ -246,12 +246,8 @@ impl Generator {
         Err(Refusal { stall, now, retry_after })
     }
 
-    /// Called when a run begins, at most once per tick. Notes a clock jump in the page, and a rollback in the reports.
-    fn note_run(&self, page: &Page, block: &Block, previous: &Run, now: UnixTime) {
-        let before = page.sequence().mark(previous, block.counter);
-        if block.tick - before > HOUR_MS / self.node.layout().tick_ms {
-            page.notes().note_jump(block.counter, before, block.tick);
-        }
+    /// Called when a run begins, at most once per tick. Notes a rollback in the reports.
+    fn note_run(&self, block: &Block, previous: &Run, now: UnixTime) {
         if block.counter > previous.counter {
             self.reports.note(self.ms_below(previous.mark(), now), block.counter, false);
         }

@@ -7,7 +7,7 @@ mod windows;
 use std::sync::Arc;
 
 use super::*;
-use crate::core::clock::{HOUR_MS, ManualClock, UnixTime};
+use crate::core::clock::{ManualClock, UnixTime};
 use crate::core::layout::Layout;
 use crate::core::sequencer::{Block, Stall};
 
@@ -118,32 +118,6 @@ fn a_rollback_is_reported_once_with_its_length_and_counter() {
     assert!(!generator.has_rollback_to_report());
     assert_eq!(generator.take_rollback(), None);
     assert_eq!(generator.stats().rollbacks, 1);
-}
-
-/// A reset skips the ticks that were issued since.
-#[test]
-fn the_page_notes_the_tick_after_a_jump_of_over_an_hour() {
-    for tick_ms in [1, 1000] {
-        let layout = Layout { tick_ms, ..Layout::NODE };
-        let (caller, clock) = generator(layout, POLICIES);
-        for (ms, counter, landed) in [
-            (0, 0, 0),
-            (HOUR_MS, 0, 0),
-            (2 * HOUR_MS + tick_ms, 0, 2 * HOUR_MS + tick_ms),
-            (HOUR_MS, 1, HOUR_MS),
-            (2 * HOUR_MS, 1, HOUR_MS),
-            (3 * HOUR_MS + tick_ms, 0, 2 * HOUR_MS + tick_ms),
-            (3 * HOUR_MS, 1, HOUR_MS),
-            (9 * HOUR_MS, 0, 9 * HOUR_MS),
-            (5 * HOUR_MS, 1, 5 * HOUR_MS),
-            (8 * HOUR_MS, 1, 8 * HOUR_MS),
-        ] {
-            clock.set(START + ms);
-            assert_eq!(caller.try_reserve(|_| 1).unwrap().block.counter, counter);
-            let landing = layout.tick_start_ms(caller.page().notes().landing(counter));
-            assert_eq!(landing, START + landed, "{ms} in ticks of {tick_ms} ms");
-        }
-    }
 }
 
 /// A clock that shows an earlier ms at every second reading.

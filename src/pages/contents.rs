@@ -4,11 +4,11 @@
 //! |---|---|---|
 //! | 0..256 | the [`Header`](super::Header) | the creator, before the page has its name |
 //! | 256..640 | the [`Cells`] | each reservation |
-//! | 640..1152 | the [`Notes`]: the words of the authority, of jumps and of the page before | see there |
+//! | 640..1152 | the [`Notes`]: the file's identity, the lease | see there |
 //! | 1152..2688 | the [table of processes](super::processes), for people | processes that open or close the page |
 //! | 2688..4096 | zeros | |
 //!
-//! Format 3 of header and cells never changes, since versions of snowdrift share a page during an upgrade.
+//! Format 4 of header and cells never changes, since versions of snowdrift share a page during an upgrade.
 
 use std::mem::offset_of;
 use std::sync::atomic::{
@@ -19,9 +19,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::header::{HEADER_BYTES, MAGIC};
 use super::processes::{ENTRIES, ProcessEntry};
-use crate::core::layout::{MAX_COUNTERS, Tick};
 use crate::core::loss::Loss;
-use crate::core::sequence::{Cells, mark_code, mark_of};
+use crate::core::sequence::Cells;
 use crate::files::path::Identity;
 
 /// The length of a page.
@@ -87,49 +86,35 @@ impl Words {
 /// The words of a page beside its cells: what its users note about it.
 #[repr(C)]
 pub struct Notes {
-    /// The ID of the node's previous page, once the cells cover what that page issued; zeros for the node's first page.
-    /// Written by the process that begins the page.
-    before: [AtomicU64; 2],
-    /// For each counter value, the first tick after the last clock jump of over an hour, plus one. Written by the
-    /// process that sees the jump.
-    landings: [AtomicU64; MAX_COUNTERS],
-    /// Leased pages: the namespace's ID in the store. Written by the creator.
+    /// The file's identity, which a copy of the file does not share. Written by the creator.
+    device: AtomicU64,
+    file: [AtomicU64; 2],
+    /// Leased pages: the namespace's ID. Written by the creator.
     namespace: AtomicU64,
-    /// The highest tick before any such jump, plus one. Written by the process that sees the jump.
-    jumped_from: AtomicU64,
     /// Leased pages: the reason of the page's end, a [`Loss`]; 0 before. Written by the process that ends it.
     loss: AtomicU64,
     /// Leased pages: the time of the last renewal, in ms of the host's monotonic clock, and the number of renewals.
     renewed_ms: AtomicI64,
     renewals: AtomicU64,
-    /// The process that last renewed the lease or raised the recorded ceiling, and since when it does (Unix ms).
+    /// Leased pages: the process that last renewed the lease, and since when it does (Unix ms).
     renewer: AtomicU64,
     since_ms: AtomicI64,
     /// Leased pages: the time at which the lease expires unless renewed (Unix ms plus one; 0 for never).
     expires: AtomicI64,
     /// Leased pages: the renewing process's ttl.
     ttl_ms: AtomicI64,
-    /// The file's identity, which a copy of the file does not share. Written by the creator.
-    device: AtomicU64,
-    file: [AtomicU64; 2],
-    /// The last tick that the node's pages may issue, as its distance below `Tick::MAX`. Written by the process that
-    /// begins the page.
-    last_below: AtomicI64,
     /// Leased pages: the lease word, known and pending token in 32 bits each.
     pub(super) lease_word: AtomicU64,
-    /// The generation of the record on disk that covers all IDs of the page or, until it begins, of the previous page;
-    /// 0 if none does. Written by the process that closes or begins the page.
-    recorded: AtomicU64,
     /// Zeros.
-    _rest: [AtomicU64; 31],
+    _rest: [AtomicU64; 52],
 }
 
-/// The state of a store's lease, as its page has it.
+/// The state of a lease, as its page has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseStatus {
-    /// The random ID of the namespace. Each store has another one.
+    /// The random ID of the namespace. Each store and directory has another one.
     pub namespace: u64,
-    /// The random ID of the holder in the store.
+    /// The random ID of the holder there.
     pub owner: u64,
     /// The reason of the page's end, if it has ended.
     pub loss: Option<Loss>,
@@ -141,7 +126,7 @@ pub struct LeaseStatus {
     pub renewer: u32,
     /// The time since which that process renews it, Unix ms.
     pub since_ms: i64,
-    /// Time at which the lease expires, Unix ms of the store's clock; `None` for never.
+    /// Time at which the lease expires, Unix ms of the clock of the store or directory; `None` for never.
     pub expires_ms: Option<i64>,
     /// The renewing process's ttl. Processes may have different ones.
     pub ttl_ms: i64,
@@ -157,17 +142,6 @@ fn set_id(words: &[AtomicU64; 2], id: u128) {
 }
 
 impl Notes {
-    /// The ID of the previous page; 0 if there was none, or it is unknown.
-    pub fn previous_page(&self) -> u128 {
-        id(&self.before)
-    }
-
-    /// `recorded`: the previous page's [`Notes::recorded`].
-    pub(super) fn set_previous_page(&self, page: u128, recorded: u64) {
-        self.note_recorded(recorded);
-        set_id(&self.before, page);
-    }
-
     /// The identity of the file that was created for the page. A copy of the file has another identity.
     pub(super) fn original_file(&self) -> Identity {
         (self.device.load(Acquire), id(&self.file))
@@ -176,43 +150,6 @@ impl Notes {
     pub(super) fn set_original_file(&self, (device, file): Identity) {
         self.device.store(device, Release);
         set_id(&self.file, file);
-    }
-
-    /// The last tick that the node's pages may issue: a clock ahead of time had issued later ones before a reset.
-    pub(super) fn last_tick(&self) -> Tick {
-        Tick::MAX.wrapping_sub(self.last_below.load(Acquire))
-    }
-
-    /// Sets the last tick that this page and later ones may issue. Call it before the page begins.
-    pub(super) fn set_last_tick(&self, last: Tick) {
-        self.last_below.store(Tick::MAX.wrapping_sub(last), Release);
-    }
-
-    /// The first tick after the last jump under a counter value; [`crate::core::sequencer::NEVER`] if unknown.
-    pub fn landing(&self, counter: usize) -> Tick {
-        mark_of(self.landings[counter].load(Acquire))
-    }
-
-    /// The highest tick before any jump; [`crate::core::sequencer::NEVER`] if there was none.
-    pub fn jumped_from(&self) -> Tick {
-        mark_of(self.jumped_from.load(Acquire))
-    }
-
-    /// Notes a jump of more than an hour, for a reset. Keeps only the last landing of each counter value.
-    pub fn note_jump(&self, counter: usize, from: Tick, landing: Tick) {
-        self.jumped_from.fetch_max(mark_code(from), AcqRel);
-        self.landings[counter].store(mark_code(landing), Release);
-    }
-
-    /// The generation of the record that covers all IDs of the page or, until it begins, of the previous page; 0 if
-    /// none does.
-    pub fn recorded(&self) -> u64 {
-        self.recorded.load(Acquire)
-    }
-
-    /// Sets [`Notes::recorded`]. Call it only while the page issues nothing.
-    pub fn note_recorded(&self, generation: u64) {
-        self.recorded.store(generation, Release);
     }
 
     /// The process that renewed last, and the time since which it does (Unix ms).

@@ -86,13 +86,6 @@ impl Directory {
         self.path.join(file_name(node))
     }
 
-    /// The node's page, locked exclusively; `None` if it does not exist. An error if it is in use. No process can use
-    /// the page until the returned one is dropped.
-    pub fn lock_unused(&self, node: &Node) -> Result<Option<Page>, Failure> {
-        own::create_directory(&self.path, self.uid)?;
-        Page::open_exclusive(&self.page_of(node), self.uid)
-    }
-
     /// The header of a new page of a node in this directory.
     pub(super) fn header_for(&self, node: &Node, terms: Terms) -> Header {
         let Directory { boot_id, uid, .. } = *self;

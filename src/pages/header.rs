@@ -3,13 +3,13 @@
 //! | bytes | content |
 //! |---|---|
 //! | 0..8 | `SNOWDRFT` |
-//! | 8..12, 12..16 | the format, 2; the byte order mark, in the machine's byte order |
+//! | 8..12, 12..16 | the format, 4; the byte order mark, in the machine's byte order |
 //! | 16..56 | the node: [`Node::to_bytes`] |
 //! | 56..64 | of the [`Terms`]: `max_ahead`, in ticks |
-//! | 64..72, 72..88 | the authority: kind (0 free, 1 record, 2 record of a lease, 3 lease) and ID |
-//! | 88..104, 104..120 | the page's random ID; its boot's ID, zeros if unknown |
-//! | 120..128, 128..132, 132..136 | the creation: time (Unix ms), process ID, user ID |
-//! | 136..252 | zeros |
+//! | 64..72, 72..80 | the authority: kind (0 free, 1 lease) and the holder's ID (0 if free) |
+//! | 80..96, 96..112 | the page's random ID; its boot's ID, zeros if unknown |
+//! | 112..120, 120..124, 124..128 | the creation: time (Unix ms), process ID, user ID |
+//! | 128..252 | zeros |
 //! | 252..256 | CRC-32 of bytes 0..252 |
 
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::files::system::boot_id;
 
 pub(super) const HEADER_BYTES: usize = 256;
 pub(super) const MAGIC: [u8; 8] = *b"SNOWDRFT";
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 const BYTE_ORDER: u32 = 0x0102_0304;
 const CRC_AT: usize = 252;
 
@@ -66,14 +66,8 @@ pub struct Terms {
 
 impl Terms {
     /// The terms of a free page. It is the only record of its IDs, so it may not run ahead of the clock: that needs a
-    /// record that survives the page.
+    /// ceiling that survives the page.
     pub const FREE: Terms = Terms { max_ahead: 0, authority: Authority::Free };
-
-    /// Whether the page is leased and may run ahead of the clock.
-    pub(super) fn may_lease_ahead(&self) -> bool {
-        let is_store = matches!(self.authority, Authority::Lease { .. });
-        self.max_ahead > 0 && (is_store || self.authority.is_host_lease())
-    }
 }
 
 /// The authority that allows a page to issue, by its identity.
@@ -81,52 +75,35 @@ impl Terms {
 pub enum Authority {
     /// Nobody. The page is the only record of issued IDs.
     Free,
-    /// A record on disk bounds the issued IDs.
-    Record {
-        /// The ID of the record: of its file and the file's directory.
-        id: u128,
-        /// Whether the host's processes lease the slot from the record's directory. Then the last of them removes the
-        /// page when it releases the slot.
-        is_leased: bool,
-    },
-    /// A lease from a store. The page is of one slot: once ended, it never begins again.
+    /// A lease from a store or a directory. The page is of one slot: once ended, it never begins again.
     Lease {
-        /// The random ID of the holder in the store.
+        /// The random ID of the holder there.
         owner: u64,
     },
 }
 
 impl Authority {
-    fn code(self) -> (u64, u128) {
+    fn code(self) -> (u64, u64) {
         match self {
             Authority::Free => (0, 0),
-            Authority::Record { id, is_leased } => (1 + u64::from(is_leased), id),
-            Authority::Lease { owner } => (3, u128::from(owner)),
+            Authority::Lease { owner } => (1, owner),
         }
     }
 
-    fn of_code(code: (u64, u128)) -> Option<Authority> {
-        Some(match code {
-            (0, 0) => Authority::Free,
-            (kind @ 1..=2, id) => Authority::Record { id, is_leased: kind == 2 },
-            (3, owner) => Authority::Lease { owner: owner.try_into().ok()? },
-            _ => return None,
-        })
+    fn of_code(code: (u64, u64)) -> Option<Authority> {
+        match code {
+            (0, 0) => Some(Authority::Free),
+            (1, owner) => Some(Authority::Lease { owner }),
+            _ => None,
+        }
     }
 
     /// Its name in `js/`.
     pub fn word(self) -> &'static str {
         match self {
             Authority::Free => "plain",
-            Authority::Record { is_leased: false, .. } => "state",
-            Authority::Record { is_leased: true, .. } => "file-lease",
             Authority::Lease { .. } => "lease",
         }
-    }
-
-    /// Whether the host's processes lease the slot of this record from a directory.
-    pub fn is_host_lease(self) -> bool {
-        matches!(self, Authority::Record { is_leased: true, .. })
     }
 }
 
@@ -158,9 +135,9 @@ impl Header {
 
     /// Writes or reads the fields after the node.
     fn pass(&mut self, record: &mut Cursor) -> Option<()> {
-        let (mut kind, mut id) = self.terms.authority.code();
-        record.numbers(&mut [&mut self.terms.max_ahead, &mut kind, &mut id, &mut self.page_id]);
-        self.terms.authority = Authority::of_code((kind, id))?;
+        let (mut kind, mut owner) = self.terms.authority.code();
+        record.numbers(&mut [&mut self.terms.max_ahead, &mut kind, &mut owner, &mut self.page_id]);
+        self.terms.authority = Authority::of_code((kind, owner))?;
         self.boot_id.0 = record.pass(self.boot_id.0);
         record.numbers(&mut [&mut self.created_ms, &mut self.pid, &mut self.uid]);
         Some(())
@@ -230,10 +207,7 @@ mod tests {
     fn a_header_has_the_same_bytes_in_all_versions() {
         let header = Header {
             node: Node::new(Layout::NODE, 7, 31).unwrap(),
-            terms: Terms {
-                max_ahead: 5,
-                authority: Authority::Record { id: u128::MAX / 7, is_leased: true },
-            },
+            terms: Terms { max_ahead: 5, authority: Authority::Lease { owner: u64::MAX / 7 } },
             page_id: u128::MAX / 5,
             boot_id: BootId([7; 16]),
             created_ms: 1_795_000_000_000,
@@ -241,7 +215,7 @@ mod tests {
             uid: 1000,
         };
         let bytes = header.to_bytes();
-        assert_eq!(u32::from_le_bytes(bytes[CRC_AT..].try_into().unwrap()), 1_469_323_528);
+        assert_eq!(u32::from_le_bytes(bytes[CRC_AT..].try_into().unwrap()), 468_789_364);
         assert_eq!(Header::from_bytes(bytes, Path::new("")), Ok(header));
     }
 }

@@ -1,4 +1,4 @@
-//! Pages of leased slots: leased from a store, or from a directory of slots ([`Authority::is_host_lease`]).
+//! Pages of leased slots: leased from a store or a directory. Both are "the store" here.
 //!
 //! All processes of the host share a slot by its page. A page is of one slot only: after a loss or a release it is
 //! closed, and another slot needs another page.
@@ -18,8 +18,7 @@ use super::directory::Directory;
 use super::header::{Authority, Header, Terms, name_prefix};
 use super::life::{CHANGE_PAUSE, Earlier, TRIES};
 use super::own;
-use super::page::{Page, Snapshot};
-use super::processes::Process;
+use super::page::Page;
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
@@ -60,7 +59,7 @@ impl Page {
             high.marks[0] = mark;
             let used = (mark > NEVER).then(|| self.header().node.layout().last_sequence() + 1);
             // If the layout has no tick left, this fails and the page stays closed.
-            let _ = self.begin(&closed, window, &high, used);
+            let _ = sequence.begin(&closed, window, &high, used);
         }
         if !self.is_current() {
             // Another process has replaced it. This is no failure, since a failure means that nothing was issued, but
@@ -95,8 +94,8 @@ impl Page {
     /// Each process releases its own lock first, so that of two that leave at once, one is the last.
     pub fn leave_last(&self) -> Option<Page> {
         self.retire();
-        let again = Page::open_exclusive(self.path()?, self.header().uid).ok()??;
-        (again.id() == self.id()).then_some(again)
+        let again = Page::map(self.path()?, self.header().uid).ok()??;
+        (again.id() == self.id() && again.try_lock_exclusive().ok()?).then_some(again)
     }
 
     /// Requires [`Page::try_lock_exclusive`]. If the name is another page's by then, that
@@ -161,7 +160,7 @@ impl Directory {
         Ok(page)
     }
 
-    /// This boot's pages of slots leased from stores that have not ended: those in use first, then the lowest worker ID. Nobody's
+    /// This boot's leased pages that have not ended: those in use first, then the lowest worker ID. Nobody's
     /// use of them changes. Skips unreadable files, copies, and pages that lost a name.
     pub fn leased(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Page>, Failure> {
         let Some(prefix) = name_prefix(layout, datacenter_id) else { return Ok(Vec::new()) };
@@ -204,7 +203,7 @@ impl Directory {
         Ok(is_joined.then_some(page))
     }
 
-    /// Ends the node's page if it is leased from a store, so that this host can make the node's next one, also where a stopped
+    /// Ends the node's page if it is leased, so that this host can make the node's next one, also where a stopped
     /// process uses it. That one begins above what it issued.
     pub fn end_leased(&self, node: &Node) -> Result<(), Failure> {
         if let Some(page) = Page::map(&self.page_of(node), self.uid)?
@@ -214,40 +213,6 @@ impl Directory {
             page.end_lease(Loss::Released);
         }
         Ok(())
-    }
-
-    /// This host's pages of slots leased from any directory. Pages with living processes come first, each group sorted
-    /// by worker ID.
-    pub fn leases_of(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Snapshot>, Failure> {
-        let Some(prefix) = name_prefix(layout, datacenter_id) else { return Ok(Vec::new()) };
-        let mut found: Vec<Snapshot> =
-            self.host_leased(&prefix)?.map(|page| page.snapshot()).collect();
-        found.sort_by_key(|snapshot| {
-            let is_left = !snapshot.processes.iter().any(Process::is_alive);
-            (is_left, snapshot.header.node.worker_id())
-        });
-        Ok(found)
-    }
-
-    /// Removes unused pages whose slots were released to their directory, or have another holder by now (`is_left`), as
-    /// after a kill.
-    pub fn sweep_leases(&self, is_left: impl Fn(&Page) -> bool) {
-        for page in self.host_leased("").into_iter().flatten() {
-            // Skips pages that are in use.
-            let is_unused = page.try_lock_exclusive().unwrap_or(false);
-            if is_unused && (page.sequence().is_closed() || is_left(&page)) {
-                page.remove_passed(|| page.now());
-            }
-        }
-    }
-
-    /// This boot's pages of slots leased from a directory. Skips unreadable files.
-    fn host_leased(&self, prefix: &str) -> Result<impl Iterator<Item = Page>, Failure> {
-        let is_leased = |page: &Page| {
-            let Header { terms, boot_id, .. } = page.header();
-            terms.authority.is_host_lease() && !boot_id.is_other(&self.boot_id)
-        };
-        Ok(self.mapped(prefix)?.filter_map(|(_, page)| page.ok()).filter(is_leased))
     }
 
     /// Locks a key: a store, layout and datacenter. A process has the lock while it searches for the host's slot or

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::directory::Directory;
-use super::header::{Authority, Header, MARKER, Terms};
+use super::header::{Header, MARKER, Terms};
 use super::own;
 use super::page::Page;
 use crate::core::clock::Clock;
@@ -82,18 +82,6 @@ impl Directory {
         Err(Failure::new(Class::Page, fault))
     }
 
-    /// Fails if other processes use the node's page on other terms.
-    pub fn refuse_used(&self, node: &Node, terms: &Terms) -> Result<(), Failure> {
-        let Some(page) = Page::map(&self.page_of(node), self.uid)? else { return Ok(()) };
-        let is_current = page.is_original() && !page.has_ended();
-        match page.lock_of_others()? {
-            Some(LockMode::Shared) if is_current && page.header().terms != *terms => {
-                Err(page.refusal(terms))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// The node's free page, begun. `reached`: the highest tick that this process's previous page may have issued.
     pub fn open(&self, node: &Node, clock: &dyn Clock, reached: Tick) -> Result<Page, Failure> {
         let page = self.obtain(node, Terms::FREE)?;
@@ -104,26 +92,6 @@ impl Directory {
             page.sequence().raise_before(now());
         }
         Ok(page)
-    }
-
-    /// Replaces an unused page, which is locked exclusively, by one that issues ticks in (floor, ceiling] and above the
-    /// clock.
-    pub fn reset(&self, unused: &Page, floor: Tick, ceiling: Tick) -> Result<(), Failure> {
-        let Some(path) = unused.path() else { return Ok(()) };
-        let Header { node, terms, .. } = *unused.header();
-        let page = Page::new(self.header_for(&node, terms));
-        page.notes().set_last_tick(ceiling);
-        page.sequence().note_before(floor);
-        let placed = page.write(self.path()).and_then(|file| {
-            if unused.is_named().unwrap_or(false) {
-                // The marker first: processes that find the old page meanwhile wait for its lock.
-                let marker = second_name(file.path(), self.path())?;
-                marker.persist(path.with_extension(MARKER))?;
-                file.persist(path)?;
-            }
-            Ok(())
-        });
-        placed.map_err(|cause| replacing(path, cause))
     }
 }
 
@@ -160,9 +128,7 @@ impl PageSearch<'_> {
             own::remove(&self.path)?;
             return Ok(None);
         }
-        // An ended page with a record begins again by its record.
-        let is_recorded = matches!(header.terms.authority, Authority::Record { .. });
-        if !page.is_original() || page.has_ended() && !is_recorded {
+        if !page.is_original() || page.has_ended() {
             self.put_away(&page)?;
             return Ok(None);
         }
@@ -255,19 +221,16 @@ impl PageSearch<'_> {
                 if !sequence.is_begun() {
                     // A copy has the same page ID as its original.
                     let is_known = reached > NEVER && ended.is_some() && before.is_original();
-                    if sequence.before() == NEVER && is_known {
-                        page.notes().set_previous_page(before.id(), before.notes().recorded());
-                        let (theirs, ours) = (before.header().terms, page.header().terms);
-                        // A pending page that was ended looks begun, but never had a window.
-                        if before.sequence().has_had_window()
-                            && theirs.may_lease_ahead()
-                            && theirs.max_ahead >= ours.max_ahead
-                        {
-                            self.knowing = page.id();
-                        }
+                    let [theirs, ours] = [&before, page].map(|page| page.header().terms.max_ahead);
+                    // A pending page that was ended looks begun, but never had a window.
+                    if sequence.before() == NEVER
+                        && is_known
+                        && before.sequence().has_had_window()
+                        && theirs >= ours.max(1)
+                    {
+                        self.knowing = page.id();
                     }
                     sequence.note_before(reached);
-                    page.notes().set_last_tick(before.allowed(page.notes().last_tick()));
                 }
             }
             Err(failure) if failure.class != Class::Page => return Err(failure),
@@ -339,7 +302,7 @@ impl Page {
         let (floor, mark) = match before {
             // No other process uses a page in the process's own memory.
             _ if self.path().is_none() => (before, NEVER),
-            _ if terms.may_lease_ahead() => {
+            _ if terms.max_ahead > 0 => {
                 let floor = before.max(if self.knows_earlier { now } else { reach });
                 // Noted even if this page issues nothing, for the next page.
                 self.sequence().note_before(floor);
@@ -347,8 +310,6 @@ impl Page {
             }
             NEVER if node.layout().tick_ms == 1 => (NEVER, now),
             NEVER => (NEVER, NEVER),
-            // The last tick of the previous page is unknown.
-            0 => (reach, NEVER),
             _ => (before.max(now), NEVER),
         };
         Earlier { floor, mark }
@@ -374,21 +335,11 @@ impl Page {
                 _ => (now - 1, all),
             };
             let window = Window { floor: self.earlier(now).floor, ceiling: Tick::MAX };
-            let begun = self.begin(&closed, window, &high, Some(used));
+            let begun = sequence.begin(&closed, window, &high, Some(used));
             if begun != Err(NotBegun::Overtaken) {
                 return;
             }
         }
-    }
-
-    /// Maps the page at this path and locks it exclusively; `None` if it does not exist. An error if it is in use.
-    pub fn open_exclusive(path: &Path, uid: u32) -> Result<Option<Page>, Failure> {
-        let Some(page) = Page::map(path, uid)? else { return Ok(None) };
-        if !page.try_lock_exclusive()? {
-            let fault = fault!("page-in-use", place: path, pid: page.living_user());
-            return Err(Failure::new(Class::Page, fault));
-        }
-        Ok(Some(page))
     }
 
     /// The failure that names the difference between this page's terms and the caller's.
@@ -402,10 +353,8 @@ impl Page {
         } else if theirs.authority == ours.authority {
             let (theirs, ours) = (ms(theirs.max_ahead), ms(ours.max_ahead));
             fault!("page-max-ahead", place, pid, theirs, ours)
-        } else if let Authority::Lease { .. } = ours.authority {
-            fault!("page-lease", place, pid)
         } else {
-            fault!("page-record", place, pid)
+            fault!("page-lease", place, pid)
         };
         Failure::new(Class::Conflict, fault)
     }
@@ -418,11 +367,10 @@ impl Page {
         }
     }
 
-    /// Removes the page and the node's marker. Keeps the marker if the node's pages have a last tick. Requires
-    /// [`Page::try_lock_exclusive`], so that no other process creates a page meanwhile.
+    /// Removes the page and the node's marker. Requires [`Page::try_lock_exclusive`], so that no other process creates
+    /// a page meanwhile.
     pub fn remove_with_marker(&self) -> Result<(), Failure> {
         if let Some(path) = self.path()
-            && self.notes().last_tick() == Tick::MAX
             && self.is_named()?
         {
             // The marker first: no other process places a marker while the page has its name.

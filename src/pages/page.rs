@@ -27,8 +27,7 @@ use super::processes::{self, Process};
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
-use crate::core::sequence::{Cells, Closed, Ended, NotBegun, Sequence, WindowNumber};
-use crate::core::sequencer::{HighMarks, Window};
+use crate::core::sequence::{Cells, Sequence};
 use crate::files::lock::{self, LockMode, USERS};
 use crate::files::path::{Identity, identity_at};
 use crate::files::system::user;
@@ -185,24 +184,6 @@ impl Page {
         &self.header
     }
 
-    /// Begins a window that the page's authority allows, up to the last tick of the node's pages: see
-    /// [`Sequence::begin`].
-    pub fn begin(
-        &self,
-        closed: &Closed,
-        window: Window,
-        high: &HighMarks,
-        used: Option<u64>,
-    ) -> Result<WindowNumber, NotBegun> {
-        let ceiling = self.allowed(window.ceiling);
-        self.sequence.begin(closed, Window { ceiling, ..window }, high, used)
-    }
-
-    /// The ceiling that the authority allows, or the last tick of the node's pages if that is lower.
-    pub fn allowed(&self, ceiling: Tick) -> Tick {
-        ceiling.min(self.notes().last_tick())
-    }
-
     /// The page's random ID.
     pub fn id(&self) -> u128 {
         self.header.page_id
@@ -266,11 +247,11 @@ impl Page {
         processes::living_other(&self.contents().processes)
     }
 
-    /// The state of its lease; `None` if no store leased the slot.
+    /// The state of its lease; `None` if it is free.
     pub fn lease_status(&self) -> Option<LeaseStatus> {
         match self.header.terms.authority {
             Authority::Lease { owner } => Some(self.notes().lease_status(owner)),
-            _ => None,
+            Authority::Free => None,
         }
     }
 
@@ -283,19 +264,13 @@ impl Page {
     /// Ends the page: no process issues anything from it any more. Returns the highest tick that it or earlier pages
     /// may have issued; `None` if the page was overwritten, so that this is unknown.
     pub fn end(&self) -> Option<Tick> {
-        self.end_with_state().map(|ended| ended.high.highest().max(self.sequence.before()))
-    }
-
-    /// Ends the page as [`Page::end`] does, but returns the final state.
-    pub fn end_with_state(&self) -> Option<Ended> {
         let is_known = self.is_possible();
         // An impossible word issues nothing. Closing it would make it possible.
         if !is_known && !self.sequence.is_word_possible(self.header.terms.max_ahead) {
             return None;
         }
-        // The final state has the run, which the closed word lacks.
-        let ended = self.sequence.end();
-        is_known.then_some(ended)
+        let reached = self.sequence.end().highest().max(self.sequence.before());
+        is_known.then_some(reached)
     }
 
     /// Whether it has ended.
@@ -362,7 +337,7 @@ impl Page {
     }
 
     /// Whether the page belongs to this process's present user. After `setuid` or `seteuid`, its child processes use
-    /// the new user's pages. Pages of other authorities may stay, since a record or a lease bounds them.
+    /// the new user's pages. Leased pages may stay, since the lease bounds them.
     pub(super) fn is_of_present_user(&self) -> bool {
         let is_ours = |place: &PageFile| !place.is_left.load(Acquire) && place.uid == user();
         self.header.terms.authority != Authority::Free || self.place.as_ref().is_none_or(is_ours)
@@ -423,6 +398,6 @@ pub struct Snapshot {
     pub header: Header,
     /// The processes in its table of processes.
     pub processes: Vec<Process>,
-    /// The state of the lease, if the page is leased from a store.
+    /// The state of the lease, if the page is leased.
     pub lease: Option<LeaseStatus>,
 }

@@ -25,4 +25,4 @@ mod windows;
 
 pub use cells::{Cells, Run, Sequence, mark_code, mark_of};
 pub use reserving::{Rules, Time};
-pub use windows::{Closed, Ended, NotBegun, WindowNumber};
+pub use windows::{Closed, NotBegun, WindowNumber};

@@ -13,15 +13,6 @@ use crate::core::sequencer::{HighMarks, Window};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowNumber(u64);
 
-/// The final state, as [`Sequence::end`] found it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// The last run; the closed run if the cells had ended already.
-    pub run: Run,
-    /// The final marks: nothing above them is ever issued. A release records the highest.
-    pub high: HighMarks,
-}
-
 /// The state of closed cells, read before their slot was acquired again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed {
@@ -78,11 +69,11 @@ impl<M: Borrow<Cells>> Sequence<M> {
     }
 
     /// Ends the window: nothing is issued from now on, and new cells cannot begin any more. Does not change cells that
-    /// have ended.
+    /// have ended. Returns the final marks: nothing above them is ever issued.
     ///
     /// It swaps the word, so a reservation that was decided before fails. It reads the marks after the swap, so they
     /// are final.
-    pub fn end(&self) -> Ended {
+    pub fn end(&self) -> HighMarks {
         let word = &self.cells().word;
         loop {
             let loaded = word.load(Acquire);
@@ -93,8 +84,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
             let has_ended = is_begun && run.next == closed.next;
             let swap = || word.compare_exchange(loaded, self.shape.pack(closed), AcqRel, Acquire);
             if has_ended || swap().is_ok() {
-                let high = if is_begun { self.marks_beside(&run) } else { HighMarks::default() };
-                return Ended { run, high };
+                return if is_begun { self.marks_beside(&run) } else { HighMarks::default() };
             }
         }
     }
@@ -166,10 +156,5 @@ impl<M: Borrow<Cells>> Sequence<M> {
     /// Whether a window ever began.
     pub fn has_had_window(&self) -> bool {
         self.window_number().0 > 0
-    }
-
-    /// Whether no window number is left after the present one.
-    pub fn is_last_window(&self) -> bool {
-        self.window_number().0 == LAST_WINDOW
     }
 }

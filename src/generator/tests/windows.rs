@@ -48,7 +48,7 @@ fn a_caller_waits_for_a_ceiling_raised_in_time() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             raised.renewals.await_request(Duration::from_secs(60));
-            raised.raise_ceiling(raised.next_ceiling(Duration::from_secs(1)));
+            raised.raise_ceiling(raised.tick_now() + 1000);
         });
         assert!(generator.reserve(|_| 1).is_ok());
     });
@@ -105,25 +105,6 @@ fn max_ahead_is_rounded_down_to_whole_ticks() {
         assert_eq!(generator.try_reserve(|_| 4096).unwrap().block.tick, tick);
     }
     assert!(generator.try_reserve(|_| 1).is_err());
-}
-
-#[test]
-fn the_next_ceiling_covers_the_ticks_issued_ahead() {
-    let (generator, clock) = ahead(Layout::NODE, POLICIES, 70);
-    let ttl = Duration::from_millis(100);
-    let now = Layout::NODE.tick_at(START);
-    assert_eq!(generator.next_ceiling(ttl), now + 100, "nothing is taken ahead");
-    // Counted from the end of the issued tick: ticks may be longer than the ttl.
-    for ahead in [0, 1, 2, 69] {
-        while generator.try_reserve(|_| 4096).unwrap().block.tick < now + ahead {}
-        assert_eq!(generator.next_ceiling(ttl), now + ahead + 101);
-    }
-    while generator.try_reserve(|_| 4096).unwrap().block.tick < now + 70 {}
-    assert_eq!(generator.next_ceiling(ttl), now + 170, "no more may be taken ahead");
-    clock.set(START - 5000);
-    assert_eq!(generator.next_ceiling(ttl), now + 70, "the clock stepped back");
-    clock.set(Layout::NODE.end_ms() - 1);
-    assert_eq!(generator.next_ceiling(ttl), Layout::NODE.last_tick());
 }
 
 #[test]

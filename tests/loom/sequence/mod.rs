@@ -56,7 +56,7 @@ macro_rules! a_window_that_ends_beside_a_draw {
             let high = sequencer::HighMarks::default();
             sequence.begin(&closed, window, &high, None).unwrap();
             if let Some(block) = drawer.join().unwrap() {
-                assert!(block.tick <= ended.high.highest(), "{block:?} after {ended:?}");
+                assert!(block.tick <= ended.highest(), "{block:?} after {ended:?}");
             }
         });
     }};
