@@ -59,7 +59,7 @@ const SLOT_REMEDIES = {
   NotFound: 'Create its parent directory',
   NotADirectory: 'Give the path of a directory',
   WouldBlock: THREADS,
-  ResourceBusy: '8 writers have not ended: end the processes of this slot that are stopped',
+  ResourceBusy: 'A process that looks at it has been stopped: continue it, or end it',
 };
 
 function refusalOfSystem({ doing, place, cause, reason }, remedies) {
@@ -101,10 +101,8 @@ function afterClockAhead(file, page) {
 
 /** The uses of a page, by the kind of its authority. */
 const USES = {
-  plain: 'without state',
-  state: 'with state',
-  lease: 'under a lease from a store',
-  'file-lease': 'under a lease from a directory',
+  plain: 'without state or a lease',
+  lease: 'with state or under a lease',
 };
 
 const processOf = (pid) => (pid === undefined ? 'another process' : `process ${pid}`);
@@ -176,19 +174,13 @@ const TEXTS = {
     'page-max-ahead': ({ place, pid, theirs, ours }) =>
       `maxAhead is ${ours} ms in this process, and ${theirs} ms in the processes that share ${place}${pid === undefined ? '' : `, such as process ${pid}`}: set the same maxAhead in all processes of a node`,
     'page-kind': ({ place, pid, theirs, ours }) =>
-      `${place} is used ${USES[theirs]} by ${processOf(pid)}, and this process opens it ${USES[ours]}: ${
-        [theirs, ours].some((kind) => kind.endsWith('lease'))
-          ? 'use a workerId that no store leases, or lease in all processes'
-          : 'set the same state in all processes of a node, or close the others first'
-      }`,
+      `${place} is used ${USES[theirs]} by ${processOf(pid)}, and this process opens it ${USES[ours]}: set the same state in all processes of a node, or use a workerId that nobody leases`,
     'page-user': ({ place, pid, from, to }) =>
       `this process has changed its user from ${from} to ${to}, and ${processOf(pid)} still uses ${place}: users share no sequence. Change the user in all processes of the node, best before the first ID. Or give this process a workerId of its own, or use state or a lease`,
     'page-mapped': ({ place }) =>
       `${place} was used with another maxAhead or state by an instance of a process that still runs, and Windows replaces no page that a process maps: set the same maxAhead and state again, or restart the processes of this node`,
     'page-lease': ({ place, pid }) =>
-      `${place} is used under another lease by ${processOf(pid)}: lease from the same namespace in all processes of this host, or close the other lease`,
-    'page-record': ({ place, pid }) =>
-      `${place} is recorded in another state directory by ${processOf(pid)}: set the same state in all processes of a node, or use another workerId`,
+      `${place} is used under another lease by ${processOf(pid)}: set the same state, or lease from the same namespace, in all processes of this host, or close the other lease`,
     'open-max-ahead': ({ maxAhead }) =>
       `this process has the same datacenterId, workerId and layout open with maxAhead ${maxAhead}: pass the same maxAhead, or close the others first`,
     'open-in-scope': ({ scope }) => elsewhere(`with scope '${scope}'`),
@@ -209,12 +201,8 @@ const TEXTS = {
       `this process has a ring of the same datacenterId, workerId and layout open with other options (boostPower ${boostPower}, paddingFactor ${paddingFactor}, scheduleIntervalMs ${scheduleInterval}, maxAge of ${maxAge} ticks, clockBack '${policies.clockBack}', maxWait ${policies.maxWait}, sequenceStart '${policies.sequenceStart}'): pass the same options, or close the others first`,
   },
   ERR_SNOWFLAKE_IN_USE: {
-    'slot-in-use': ({ place, holders }) =>
-      `${place} is held by another process${held(holders, 'Processes of one host share a slot if all have the same state, scope and SNOWDRIFT_SHARED. Otherwise give each host or container a workerId of its own, take any free one with SnowFlake.lease(), or set waitForSlot to wait until the other process ends')}`,
     'claim-held': ({ store, datacenter, worker, holders, unusable }) =>
       `workerId ${worker} of datacenterId ${datacenter} in ${store} is ${heldBy(holders, unusable)}${held(holders.map(unnamed), 'End that process, wait for it with a longer waitForSlot, or claim another workerId')}`,
-    'page-in-use': ({ place, pid }) =>
-      `${place} is used by ${processOf(pid)}: end all processes of this node, and try again`,
     'page-format': ({ place, format, known }) =>
       `${place} is a page of format ${format}, and this version of snowdrift uses format ${known}: use one version for all processes of this node`,
   },
