@@ -106,7 +106,7 @@ export interface SnowFlakeOptions {
    * All processes that share a node at one time need the same value. Another one is `ERR_SNOWFLAKE_CONFLICT`, which
    * names the value in use.
    *
-   * A lease whose page is new on this host begins `maxAhead` ahead of the clock: a removed page may have been that far
+   * A node whose page is new on this host begins `maxAhead` ahead of the clock: a removed page may have been that far
    * ahead. So the first burst beyond the clock is possible when `maxAhead` has passed.
    */
   maxAhead?: number;

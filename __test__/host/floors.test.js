@@ -1,0 +1,77 @@
+'use strict';
+// A slot of a directory whose last IDs are ahead of the clock: openings wait for the clock within bounds, and nextId() refuses
+// what is further off.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+
+const { gate } = require('../support/amount.js');
+const { missing, onMachine, underShiftedClock } = require('../support/machine.js');
+const { SnowFlake } = require('../support/support.js');
+
+const skip = gate || missing();
+
+/** A script that issues an ID and closes, has the clock roll back, and opens the node again by `open`. */
+const reopened = (backMs, open) => `
+  const { mkdtempSync, rmSync } = require('node:fs');
+  const { tmpdir } = require('node:os');
+  const { join } = require('node:path');
+  const state = mkdtempSync(join(tmpdir(), 'snowdrift-floors-'));
+  const layout = { ...layouts.node, workerBits: 0, sequenceBits: 17 };
+  const options = { datacenterId: 1, layout };
+  try {
+    const first = await SnowFlake.lease('file://' + state, options);
+    const last = first.nextId();
+    await first.close();
+    shift(-${backMs});
+    const next = ${open};
+    const { code, retryAfterMs } = thrown(() => { next.nextId(); }) ?? {};
+    const isAbove = code === undefined && next.nextId() > last;
+    await next.close();
+    return { code, retryAfterMs, isAbove };
+  } finally {
+    rmSync(state, { recursive: true });
+  }`;
+
+const NOW = 'new SnowFlake({ ...options, workerId: 0, state })';
+const LATER = "await SnowFlake.lease('file://' + state, options)";
+
+test('a constructor waits for a clock that is less than a second behind', { skip }, async () => {
+  const { code, isAbove } = await underShiftedClock(reopened(800, NOW));
+  assert.equal(code, undefined);
+  assert.ok(isAbove);
+});
+
+test('a constructor does not wait for a clock that is further behind: nextId() refuses with the time', {
+  skip,
+}, async () => {
+  const { code, retryAfterMs } = await underShiftedClock(reopened(50_000, NOW));
+  assert.equal(code, 'ERR_SNOWFLAKE_WINDOW');
+  assert.ok(retryAfterMs > 1000 && retryAfterMs <= 50_000, String(retryAfterMs));
+});
+
+test('SnowFlake.lease() waits for a clock that is less than a minute behind', {
+  skip,
+}, async () => {
+  const { code, isAbove } = await underShiftedClock(reopened(2500, LATER));
+  assert.equal(code, undefined);
+  assert.ok(isAbove);
+});
+
+test('SnowFlake.lease() does not wait for one that is further behind', { skip }, async () => {
+  const { code, retryAfterMs } = await underShiftedClock(reopened(200_000, LATER));
+  assert.equal(code, 'ERR_SNOWFLAKE_WINDOW');
+  assert.ok(retryAfterMs > 100_000, String(retryAfterMs));
+});
+
+onMachine(
+  'processes with state and those that lease share a slot of their host',
+  async ({ start, state }) => {
+    const first = start({ datacenterId: 1, workerId: 5, state });
+    await first.drawn(10);
+    const second = start({ datacenterId: 1, lease: `file://${state}` });
+    await second.drawn(10);
+    assert.equal(SnowFlake.parse(second.ids()[0]).workerId, 5);
+  },
+  { skip },
+);
