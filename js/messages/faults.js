@@ -190,11 +190,8 @@ const TEXTS = {
           ? 'and recorded in a store'
           : `and recorded in ${store} with ttl ${ttl}`,
       ),
-    'open-unrecorded': () => elsewhere('without a store'),
-    'open-leased': ({ store, scope }) =>
-      elsewhere(
-        `under a lease${store === undefined ? '' : ` from ${store}`}${scope === undefined ? '' : ` with scope '${scope}'`}`,
-      ),
+    'open-leased': ({ scope }) =>
+      elsewhere(`under a lease${scope === undefined ? '' : ` with scope '${scope}'`}`),
     'slot-left': () => 'the lease gave up this slot meanwhile: try again',
     'open-already': () => elsewhere('already'),
     'ring-options': ({ boostPower, paddingFactor, scheduleInterval, maxAge, ...policies }) =>
@@ -279,8 +276,6 @@ const TEXTS = {
       `${place} belongs to user ${owner}, not to user ${user} of this process. Have its owner or root remove it, or choose a directory that only this user can write to`,
     'slot-writable': ({ place, mode }) =>
       `${place} is writable by all users (mode ${mode}). If none of them has changed it: chmod 600. Otherwise use another workerId`,
-    'slot-busy': ({ place, datacenter, worker, waited }) =>
-      `another thread of this process has been opening or closing ${place ?? `the slot of datacenterId ${datacenter} and workerId ${worker}`} for ${waited} s: check its disk, and try again`,
     'slot-changing': ({ place, pid, waited }) =>
       `process ${pid} has been changing ${place} for ${waited} s: it was stopped, or its disk hangs. Continue it, or end it`,
     'slot-moved': ({ place }) =>

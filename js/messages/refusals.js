@@ -79,6 +79,7 @@ function kindOf({ kind, isStanding, retryAfterMs }, { clock }, lease) {
     if (state === 'lost') return 'lease-lost';
     return failure === undefined && clockSkew > 0 ? 'clock-skew' : 'lease-expired';
   }
+  if (lease?.lost !== undefined) return 'lease-lost';
   return lease?.failure ? 'unrecorded' : 'ceiling';
 }
 
