@@ -181,15 +181,16 @@ export interface SnowFlakeOptions {
   /**
    * For how long a renewal holds the slot, in ms: 1,000 to 3,600,000, default 10,000. A native thread renews it after
    * each third of that. If the disk fails, IDs continue up to the ceiling: `ttl` after the last renewal. After a power
-   * cut, IDs are refused for at most `ttl` + `maxAhead`, if the clock is right. A holder that is stopped loses its slot
-   * to another host 1 to 1.5 `ttl` after its last renewal, by the longest `ttl` that the directory had; a killed one at
-   * once.
+   * cut, IDs are refused for at most `ttl` + `maxAhead`, if the clock is right. Another host may take the slot of a
+   * killed holder at once, that of a stopped one when its hold has expired for half of the longest `ttl` that the
+   * directory had.
    */
   ttl?: number;
   /**
    * How long to wait for a slot that is in use and cannot be shared, in ms: 0 to 3,600,000, default 0. The
-   * constructor blocks the thread meanwhile; {@link SnowFlake.lease} does not. For containers that use one
-   * directory one after another, if the next one starts before the previous one has ended.
+   * constructor blocks the thread meanwhile; {@link SnowFlake.lease} does not. If the hold of its holder has expired, it
+   * takes half a `ttl` more, to see that nobody renews it. For containers that use one directory one after another, if
+   * the next one starts before the previous one has ended.
    */
   waitForSlot?: number;
 }
