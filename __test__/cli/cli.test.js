@@ -4,13 +4,13 @@
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
 const { cpSync, mkdtempSync, writeFileSync } = require('node:fs');
-const { hostname, tmpdir } = require('node:os');
+const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { test } = require('node:test');
 const { promisify } = require('node:util');
 
 const { fromBase32, toBase32 } = require('../../js/id.js');
-const { isStorms, storm } = require('../support/amount.js');
+const { isStorms } = require('../support/amount.js');
 const { endOf, firstLine, json, run, start } = require('../support/cli.js');
 const { refusing } = require('../support/echo.js');
 const { createDirectory, removeDirectory } = require('../support/own-directory.js');
@@ -191,55 +191,6 @@ test('slots without a URL: who renews a lease of this host, and until when it is
   await flake.close();
   const after = JSON.parse((await run(['slots', '--json'], { env })).stdout);
   assert.ok(after.pages.every(({ datacenterId }) => datacenterId !== 5));
-});
-
-test('slots of a directory: held, died, free', { skip: storm }, async () => {
-  const state = mkdtempSync(join(tmpdir(), 'snowdrift-slots-'));
-  const url = `file://${state}`;
-  try {
-    assert.equal((await run(['slots', url])).stdout, 'No slot was ever used.\n');
-    const open = async (env) => {
-      const own = start(['serve', '--port', '0', '--lease', url, '--datacenter-id', '1'], { env });
-      await firstLine(own);
-      return own;
-    };
-    const states = async () => (await json('slots', url)).slots.map(({ state: one }) => one);
-    const [first, second] = [await open(), await open({ SNOWDRIFT_SHARED: createDirectory() })];
-    const {
-      namespace,
-      slots: [slot],
-    } = await json('slots', url);
-    assert.equal(namespace, null);
-    assert.deepEqual(
-      [slot.datacenterId, slot.workerId, slot.pid, slot.host],
-      [1, 0, first.pid, hostname()],
-    );
-    // All its times are Unix ms.
-    assert.equal(typeof slot.startedAt, 'number');
-    assert.ok(slot.startedAt <= Date.now() && slot.ceiling > slot.startedAt);
-    assert.deepEqual(await states(), ['held', 'held']);
-    const third = await open();
-    const { stdout: shared } = await run(['slots', url]);
-    assert.match(shared, new RegExp(`\n1 +0 +held .* (${first.pid}|${third.pid}) \\+ 1 .*\n1 +1 `));
-    const ended = endOf(first);
-    first.kill('SIGKILL');
-    await ended;
-    assert.deepEqual(await states(), ['held', 'held'], 'another process of the host goes on');
-    const bothEnded = Promise.all([endOf(third), endOf(second)]);
-    third.kill('SIGKILL');
-    second.kill('SIGTERM');
-    await bothEnded;
-    assert.deepEqual(await states(), ['died', 'free']);
-    const { stdout } = await run(['slots', url]);
-    assert.match(stdout, /^datacenter {2}worker {2}state .*\n1 +0 +died .*\n1 +1 +free /);
-    // One that cannot be read does not hide the others.
-    writeFileSync(join(state, 'datacenter-1-worker-0.slot'), 'damaged');
-    assert.deepEqual(await states(), ['unusable', 'free']);
-    const { stdout: both } = await run(['slots', url]);
-    assert.match(both, /\n1 +0 +unusable\n1 +1 +free .*\n.*worker-0\.slot is 7 bytes long/);
-  } finally {
-    removeDirectory(state);
-  }
 });
 
 const TOO_LONG = '1\n'.repeat(2 ** 21 + 1);
