@@ -567,8 +567,8 @@ declare abstract class Generator {
    * ```
    *
    * @returns settles when the server has released the slot, or after at most 4 s: then the lease expires.
-   *   Without a lease from a server, at once. It never rejects. Await it before `process.exit()`, which leaves
-   *   no time for a call to a server
+   *   Without a lease from a server, at once; the disk of a directory may block the thread for up to a second. It never
+   *   rejects. Await it before `process.exit()`, which leaves no time for a call to a server
    */
   close(): Promise<void>;
   /** Whether `close()` was called. */
