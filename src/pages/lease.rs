@@ -24,7 +24,7 @@ use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::loss::Loss;
 use crate::core::node::Node;
-use crate::core::sequencer::{HighMarks, NEVER, Window};
+use crate::core::sequencer::{NEVER, Window};
 use crate::files::lock::{self, LockMode, USERS};
 use crate::files::path::is_at;
 
@@ -55,11 +55,9 @@ impl Page {
         if let Some(closed) = sequence.closed().filter(|_| !sequence.is_begun()) {
             let Earlier { floor, mark } = self.earlier(now);
             let window = Window { floor: window.floor.max(floor), ..window };
-            let mut high = HighMarks::default();
-            high.marks[0] = mark;
-            let used = (mark > NEVER).then(|| self.header().node.layout().last_sequence() + 1);
+            let all = self.header().node.layout().last_sequence() + 1;
             // If the layout has no tick left, this fails and the page stays closed.
-            let _ = sequence.begin(&closed, window, &high, used);
+            let _ = sequence.begin(&closed, window, (mark > NEVER).then_some((mark, all)));
         }
         if !self.is_current() {
             // Another process has replaced it. This is no failure, since a failure means that nothing was issued, but

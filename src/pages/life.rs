@@ -26,7 +26,7 @@ use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequence::NotBegun;
-use crate::core::sequencer::{HighMarks, NEVER, Window};
+use crate::core::sequencer::{NEVER, Window};
 use crate::files::lock::LockMode;
 use crate::files::whole;
 
@@ -326,16 +326,14 @@ impl Page {
         let (sequence, layout) = (self.sequence(), self.header().node.layout());
         while let Some(closed) = sequence.closed().filter(|_| !sequence.is_begun()) {
             let now = now().clamp(0, layout.last_tick());
-            let mut high = HighMarks::default();
             let all = layout.last_sequence() + 1;
-            let used;
-            (high.marks[0], used) = match now {
+            let used = match now {
                 _ if layout.tick_ms == 1 => (now, all),
                 0 => (0, 1),
                 _ => (now - 1, all),
             };
             let window = Window { floor: self.earlier(now).floor, ceiling: Tick::MAX };
-            let begun = sequence.begin(&closed, window, &high, Some(used));
+            let begun = sequence.begin(&closed, window, Some(used));
             if begun != Err(NotBegun::Overtaken) {
                 return;
             }

@@ -36,9 +36,7 @@ impl Both {
         both.plain.set_window(window);
         both.shared.end();
         let closed = both.shared.closed().expect("closed");
-        both.shared
-            .begin(&closed, window, &HighMarks::default(), None)
-            .expect("nobody else reopens");
+        both.shared.begin(&closed, window, None).expect("nobody else reopens");
         both
     }
 
@@ -208,48 +206,32 @@ fn a_booking_does_not_pass_the_ceiling() {
 }
 
 #[test]
-fn a_resumed_run_goes_on_at_the_next_number_unless_the_cells_are_past_it() {
+fn cells_begin_within_a_tick_of_which_some_numbers_are_used_unless_they_are_past_it() {
     let layout = Layout::NODE;
-    let mut high = HighMarks { current: 1, ..HighMarks::default() };
-    (high.marks[0], high.marks[1]) = (90, 70);
     let window = Window { floor: NEVER, ceiling: 1000 };
-    let rules = Rules { may_raise: true, ..Rules::default() };
-    let draw = |cells: Cells, used: Option<u64>, now: Tick| {
+    let rules = Rules { may_raise: false, ..Rules::default() };
+    let draw = |cells: Cells, used: Option<(Tick, u64)>, now: Tick| {
         let sequence = Sequence::new(cells, &layout);
-        sequence.begin(&sequence.closed().unwrap(), window, &high, used).unwrap();
+        sequence.begin(&sequence.closed().unwrap(), window, used).unwrap();
         let block = sequence.reserve(&rules, &mut || now, |_| 1);
         block.map(|block| (block.tick, block.counter, block.first))
     };
-    let used_up = Err(Stall::SequenceExhausted { until: 71 });
     let fresh = || not_begun(&layout);
-    assert_eq!(draw(fresh(), Some(5), 70), Ok((70, 1, 5)));
-    assert_eq!(draw(fresh(), Some(5), 71), Ok((71, 1, 0)));
-    assert_eq!(
-        draw(fresh(), Some(5), 91),
-        Ok((91, 0, 0)),
-        "a smaller counter, once the clock has passed it"
-    );
-    assert_eq!(draw(fresh(), Some(4096), 70), used_up, "a tick that is exhausted");
-    assert_eq!(draw(fresh(), None, 70), used_up, "a tick of which the numbers are not known");
-    assert_eq!(draw(fresh(), Some(0), 70), used_up, "a tick of which all numbers are used");
-    assert_eq!(draw(fresh(), Some(0), 71), Ok((71, 1, 0)));
-    // Closed at number 0 of the next tick.
-    let past = || {
+    assert_eq!(draw(fresh(), Some((70, 5)), 70), Ok((70, 0, 5)));
+    assert_eq!(draw(fresh(), Some((70, 5)), 71), Ok((71, 0, 0)));
+    let used_up = |until| Err(Stall::SequenceExhausted { until });
+    assert_eq!(draw(fresh(), Some((70, 4096)), 70), used_up(71));
+    assert_eq!(draw(fresh(), None, 1), Ok((1, 0, 0)));
+    // Ended in that tick, and at number 0 of the next one.
+    let past = |used: Option<(Tick, u64)>| {
         let cells = fresh();
         let sequence = Sequence::new(&cells, &layout);
-        sequence.begin(&sequence.closed().unwrap(), window, &high, None).unwrap();
+        sequence.begin(&sequence.closed().unwrap(), window, used).unwrap();
         sequence.end();
         cells
     };
-    let above = Err(Stall::SequenceExhausted { until: 72 });
-    assert_eq!(draw(past(), Some(5), 71), above, "the cells were past it");
-    assert_eq!(draw(past(), None, 71), above, "and may have used that tick");
-    assert_eq!(draw(past(), Some(0), 71), Ok((71, 1, 0)), "which they have not");
-    let further = past();
-    let sequence = Sequence::new(&further, &layout);
-    sequence.begin(&sequence.closed().unwrap(), window, &high, None).unwrap();
-    sequence.end();
-    assert_eq!(draw(further, Some(0), 72), Err(Stall::SequenceExhausted { until: 73 }));
+    assert_eq!(draw(past(Some((70, 5))), Some((69, 5)), 70), used_up(71));
+    assert_eq!(draw(past(Some((70, 5))), None, 71), Ok((71, 0, 0)));
 }
 
 #[test]
@@ -278,9 +260,8 @@ fn closing_tells_the_highest_tick_of_any_counter_and_reopening_starts_above() {
     assert_eq!(sequence.end().highest(), 90, "was closed");
     assert_eq!(sequence.closed(), Some(closed), "and did not change");
     let window = Window { floor: 90, ceiling: 99 };
-    let high = HighMarks::default();
-    let second = sequence.begin(&closed, window, &high, None).unwrap();
-    assert_eq!(sequence.begin(&closed, window, &high, None), Err(NotBegun::Overtaken));
+    let second = sequence.begin(&closed, window, None).unwrap();
+    assert_eq!(sequence.begin(&closed, window, None), Err(NotBegun::Overtaken));
     assert_eq!(reserve(90), Err(Stall::AtFloor { until: 91 }));
     assert!(!sequence.raise_ceiling(first, 200), "a late confirmation of another window");
     assert_eq!(reserve(100), Err(Stall::AboveCeiling { ceiling: 99 }));
@@ -294,28 +275,11 @@ fn closing_tells_the_highest_tick_of_any_counter_and_reopening_starts_above() {
 }
 
 #[test]
-fn a_window_begins_above_the_marks_that_the_store_handed_over() {
-    let sequence = Sequence::new(Box::<Cells>::default(), &SMALL);
-    let reserve = |now: Tick| sequence.reserve(&RAISING, &mut || now, |_| 1);
-    let mut high = HighMarks { current: 1, ..HighMarks::default() };
-    high.marks[..2].copy_from_slice(&[50, 40]);
-    sequence.end();
-    sequence.begin(&sequence.closed().unwrap(), Window::OPEN, &high, None).unwrap();
-    assert_eq!(sequence.high_marks(), high);
-    assert_eq!(reserve(40), Err(Stall::SequenceExhausted { until: 41 }));
-    assert_eq!(reserve(45), block(45, 1, 0, 1));
-    assert_eq!(reserve(39), block(39, 2, 0, 1));
-    assert_eq!(reserve(50), block(50, 1, 0, 1));
-    assert_eq!(reserve(51), block(51, 0, 0, 1));
-}
-
-#[test]
 fn the_windows_of_cells_come_to_an_end() {
     let sequence = Sequence::new(Box::<Cells>::default(), &Layout::NODE);
-    let high = HighMarks::default();
     let next = || {
         sequence.end();
-        sequence.begin(&sequence.closed().unwrap(), Window::OPEN, &high, None)
+        sequence.begin(&sequence.closed().unwrap(), Window::OPEN, None)
     };
     for n in 1..1024 {
         assert!(next().is_ok(), "window {n}");
@@ -333,9 +297,7 @@ fn cells_that_end_before_they_begin_have_issued_nothing() {
 fn cells_reopen_at_the_last_tick() {
     let sequence = Sequence::new(Box::<Cells>::default(), &SMALL);
     sequence.end();
-    let mut high = HighMarks::default();
-    high.marks[0] = 254;
-    sequence.begin(&sequence.closed().unwrap(), Window::OPEN, &high, None).unwrap();
+    sequence.begin(&sequence.closed().unwrap(), Window::OPEN, Some((254, 4))).unwrap();
     assert_eq!(sequence.reserve(&RAISING, &mut || 255, |_| 1), block(255, 0, 0, 1));
 }
 
@@ -347,8 +309,7 @@ fn cells_that_were_not_begun_issue_nothing_at_or_below_the_clock_then() {
     assert!(!sequence.is_begun());
     let [closed, late] = [sequence.closed().unwrap(); 2];
     let begin = |closed, floor: Tick| {
-        let high = HighMarks { marks: std::array::from_fn(|_| floor), current: 0 };
-        sequence.begin(closed, Window { floor, ..Window::OPEN }, &high, Some(4))
+        sequence.begin(closed, Window { floor, ..Window::OPEN }, Some((floor, 4)))
     };
     begin(&closed, 7).unwrap();
     assert!(sequence.is_begun());
@@ -544,7 +505,7 @@ proptest! {
                 Event::Reopen { floor, width } => if let Some(closed) = sequence.closed() {
                     let floor = now + Tick::from(floor);
                     let next = Window { floor, ceiling: floor + Tick::from(width) };
-                    if sequence.begin(&closed, next, &HighMarks::default(), None).is_ok() {
+                    if sequence.begin(&closed, next, None).is_ok() {
                         window = next;
                     }
                 }

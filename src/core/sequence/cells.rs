@@ -171,12 +171,12 @@ pub(super) fn ceiling_of(window: u64) -> Tick {
 }
 
 /// The code of a tick in a cell where zero is [`crate::core::sequencer::NEVER`].
-pub fn mark_code(tick: Tick) -> u64 {
+pub(super) fn mark_code(tick: Tick) -> u64 {
     tick.saturating_add(1).max(0) as u64
 }
 
 /// The tick of a code. An impossible code gives the highest tick, so nothing is issued under it.
-pub fn mark_of(code: u64) -> Tick {
+pub(super) fn mark_of(code: u64) -> Tick {
     Tick::try_from(code).unwrap_or(Tick::MAX) - 1
 }
 

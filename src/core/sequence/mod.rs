@@ -23,6 +23,6 @@ mod cells;
 mod reserving;
 mod windows;
 
-pub use cells::{Cells, Run, Sequence, mark_code, mark_of};
+pub use cells::{Cells, Run, Sequence};
 pub use reserving::{Rules, Time};
 pub use windows::{Closed, NotBegun, WindowNumber};

@@ -97,8 +97,8 @@ impl<M: Borrow<Cells>> Sequence<M> {
         is_closed.then_some(closed)
     }
 
-    /// Begins a window above `high` and all issued ticks. The authority must have granted it after `closed` was read.
-    /// Writes in this order:
+    /// Begins a window above all issued ticks. The authority must have granted it after `closed` was read. Writes in this
+    /// order:
     ///
     /// 1. the floor, since it must rise before its ceiling,
     /// 2. the marks,
@@ -107,46 +107,40 @@ impl<M: Borrow<Cells>> Sequence<M> {
     ///
     /// No ID of that tick is issued yet. So the tick below it counts as exhausted, and an earlier tick as a rollback.
     ///
-    /// `used`: if exactly this many numbers of the current counter's mark were issued (0 for all), the run continues
-    /// with the next number. No other caller may use the cells meanwhile, since a caller paused within that run could
-    /// have loaded an equal word. If the cells are past that run, they begin above it.
+    /// `used`: a tick, of which this many numbers count as issued, at least 1: new cells begin there, with the next number.
+    /// Cells that are past it begin above it, as without.
     pub fn begin(
         &self,
         closed: &Closed,
         bounds: Window,
-        high: &HighMarks,
-        used: Option<u64>,
+        used: Option<(Tick, u64)>,
     ) -> Result<WindowNumber, NotBegun> {
         let Cells { word, window, floor, marks, .. } = self.cells();
         let shape = &self.shape;
         let run = shape.unpack(closed.word);
         let number = (closed.window >> CEILING_BITS) + 1;
-        let counter = high.current;
         if number > LAST_WINDOW {
             return Err(NotBegun::Ended);
         }
-        let code = |tick: Tick| mark_code(tick.min(shape.last_tick));
-        floor.fetch_max(code(bounds.floor), AcqRel);
-        for (own, &high) in marks[..shape.counters].iter().zip(&high.marks) {
-            own.fetch_max(code(high), AcqRel);
+        floor.fetch_max(mark_code(bounds.floor.min(shape.last_tick)), AcqRel);
+        if let Some((tick, _)) = used {
+            marks[0].fetch_max(mark_code(tick.min(shape.last_tick)), AcqRel);
         }
         marks[run.counter].fetch_max(mark_code(run.tick), AcqRel);
         let next_window = number << CEILING_BITS | ceiling_code(bounds.ceiling);
         if window.compare_exchange(closed.window, next_window, AcqRel, Acquire).is_err() {
             return Err(NotBegun::Overtaken);
         }
-        let (begun, last) = (mark_of(marks[counter].load(Acquire)), high.marks[counter]);
-        // A word of 0 is damage, so no run begins at number 0 of tick 0.
-        let above = |tick: Tick| ((tick + 1).max(1), 0);
+        let begun = mark_of(marks[0].load(Acquire));
         let (tick, next) = match used {
-            Some(used @ 1..) if last >= begun.max(0) => (last, used),
-            Some(0) if last + 1 >= begun => above(last),
-            _ => above(begun),
+            Some(used) if used.0 >= begun.max(0) => used,
+            // A word of 0 is damage, so no run begins at number 0 of tick 0.
+            _ => ((begun + 1).max(1), 0),
         };
         if tick > shape.last_tick {
             return Err(NotBegun::Ended);
         }
-        let open = shape.pack(Run { tick, counter, next, lead: 0 });
+        let open = shape.pack(Run { tick, counter: 0, next, lead: 0 });
         match word.compare_exchange(closed.word, open, AcqRel, Acquire) {
             Ok(_) => Ok(WindowNumber(number)),
             Err(_) => Err(NotBegun::Overtaken),

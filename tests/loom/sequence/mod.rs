@@ -53,8 +53,7 @@ macro_rules! a_window_that_ends_beside_a_draw {
             let closed = sequence.closed().unwrap();
             // Another host has had the ticks up to 10.
             let window = sequencer::Window { floor: 10, ceiling: 12 };
-            let high = sequencer::HighMarks::default();
-            sequence.begin(&closed, window, &high, None).unwrap();
+            sequence.begin(&closed, window, None).unwrap();
             if let Some(block) = drawer.join().unwrap() {
                 assert!(block.tick <= ended.highest(), "{block:?} after {ended:?}");
             }
