@@ -15,10 +15,6 @@ pub struct Failure {
 /// The classes of failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The slot is held, or all slots are. They may become free.
-    InUse,
-    /// This holder lost the slot.
-    Lost,
     /// The file is not a usable record of this slot. Another slot may work.
     Slot,
     /// The page or its directory is unusable, and was left unchanged.
@@ -49,14 +45,6 @@ impl Failure {
     /// Whether this file failed.
     pub fn is_of(&self, file: &Path) -> bool {
         self.fault.detail("place") == Some(&file.into())
-    }
-
-    /// Whether the process or the system lacks a resource, so that other files fail, too.
-    pub fn is_of_process(&self) -> bool {
-        let reason = self.fault.detail("reason");
-        ["TooManyFiles", "TooManyFilesOfSystem", "OutOfMemory"]
-            .into_iter()
-            .any(|lack| reason == Some(&lack.into()))
     }
 
     /// Whether the file does not exist.
@@ -142,14 +130,6 @@ impl Fault {
     /// The detail with this name.
     pub fn detail(&self, name: &str) -> Option<&Detail> {
         self.details.iter().find(|(of, _)| *of == name).map(|(_, detail)| detail)
-    }
-
-    /// The faults with this name.
-    pub fn parts(&self, name: &str) -> &[Fault] {
-        match self.detail(name) {
-            Some(Detail::Faults(parts)) => parts,
-            _ => &[],
-        }
     }
 }
 

@@ -66,11 +66,6 @@ impl HostPages {
         })
     }
 
-    /// Whether the host's processes share slots.
-    pub fn is_of_host(&self) -> bool {
-        self.directory.is_some()
-    }
-
     /// The directory of the pages; none for slots of this process alone.
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_ref().map(Directory::path)

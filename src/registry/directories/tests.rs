@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::core::clock::{Clock, SystemClock};
+use crate::core::fault::Detail;
 use crate::core::loss::Loss;
 use crate::files::path::paths_in;
 use crate::generator::Policies;
@@ -177,7 +178,10 @@ fn a_held_slot_is_refused_with_its_holder_or_waited_for() {
     let lease = take(Scope::Process, Duration::ZERO).unwrap();
     let failure = take(Scope::Host, Duration::ZERO).err().unwrap();
     assert_eq!(failure.fault.kind, "claim-held");
-    assert_eq!(failure.fault.parts("holders").len(), 1, "{failure:?}");
+    let Some(Detail::Faults(holders)) = failure.fault.detail("holders") else {
+        panic!("{failure:?}")
+    };
+    assert_eq!(holders.len(), 1, "{failure:?}");
     thread::scope(|scope| {
         let waiting = scope.spawn(|| take(Scope::Host, LONG));
         thread::sleep(Duration::from_millis(20));

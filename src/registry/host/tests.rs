@@ -617,7 +617,7 @@ fn a_slot_of_the_process_alone_is_seen_by_nobody() {
     let memory = memory();
     let alone = || Request { scope: Scope::Process, ..request(memory.path()) };
     let mut one = One::with(alone());
-    assert!(!one.host.is_of_host() && one.host.lock());
+    assert!(one.host.directory().is_none() && one.host.lock());
     let page = one.create(1, 10).unwrap();
     assert_eq!((one.host.phase(&page), one.host.window(&page)), (Phase::Pending, Window::CLOSED));
     let window = window();
