@@ -132,7 +132,7 @@ for (const [how, more] of [
         ...more,
       };
       const first = start(options);
-      await first.drawn(800);
+      await first.drawn(100);
       first.kill('SIGKILL');
       await first.ended;
       const { timestamp } = SnowFlake.parse(first.ids().at(-1), options.layout);

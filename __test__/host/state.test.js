@@ -20,7 +20,7 @@ const { pathToFileURL } = require('node:url');
 const { afterEach, beforeEach, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { amount, gate, isStorms } = require('../support/amount.js');
+const { amount, gate } = require('../support/amount.js');
 const { createReachable } = require('../support/other-users.js');
 const { createDirectory, removeDirectory } = require('../support/own-directory.js');
 const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
@@ -545,15 +545,15 @@ test('a process releases its slot, however it ends by itself', {
       [0, null],
     ],
   ]) {
-    // It has half a second for the disk. What takes longer is free for others, too: nobody locks it.
+    // It has half a second for the disk.
     let shown;
-    for (let tries = 0; tries < (isStorms ? 5 : 1) && shown !== 'free'; tries++) {
+    for (let tries = 0; tries < 5 && shown !== 'free'; tries++) {
       const seen = await shownAfter(body);
       assert.deepEqual([seen.code, seen.signal], expected, `${body}\n${seen.stderr}`);
       if (expected[0] !== 1) assert.equal(seen.stderr, '');
       shown = seen.shown;
     }
-    assert.ok(shown === 'free' || !isStorms, `${shown}: ${body}`);
+    assert.equal(shown, 'free', body);
   }
   // What ends by a signal has died: nothing of it runs any more.
   for (const signal of ['SIGTERM', 'SIGKILL']) {

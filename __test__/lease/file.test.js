@@ -256,39 +256,27 @@ scene("scope 'process' takes a slot a call", async ({ directory, host }) => {
 });
 
 scene(
-  'a process with state never shares a leased slot, nor the other way',
+  'processes with state and with a lease share a slot of the directory, and nobody else has its node',
   async ({ directory, host }) => {
     const url = directory();
     const { start } = host();
     const [one, other] = [start(), start()];
     const state = new URL(url).pathname;
-    await one.open({ datacenterId: 1, workerId: 0, state });
-    assert.equal(
-      (await lease(other, url)).slot.workerId,
-      1,
-      'the slot that has state is passed over',
-    );
-    for (const [peer, options, words] of [
-      [
-        one,
-        { state },
-        /worker-1\.page is used under a lease from a directory by process \d+, and .* opens it with state/,
-      ],
-      [
-        one,
-        {},
-        /worker-1\.page is used under a lease from a directory by process \d+, .*no store leases/,
-      ],
-      [other, { state }, /has the same datacenterId.*open under a lease from file:/],
-    ]) {
-      const { code, message } = await peer.refusal({ datacenterId: 1, workerId: 1, ...options });
-      assert.equal(code, 'ERR_SNOWFLAKE_CONFLICT');
-      assert.match(message, words);
-    }
-    const { code, message } = await refusal(lease(one, url, { maxAhead: 7 }));
+    const claim = { datacenterId: 1, workerId: 0, state, ttl: TTL };
+    await one.open(claim);
+    assert.equal((await lease(other, url)).slot.workerId, 0);
+    assert.equal(countDuplicatesOf(await drawAll([one, other])), 0);
+    await close(one);
+    assert.equal((await one.open(claim)).scope, 'host');
+    assert.equal(countDuplicatesOf(await drawAll([one, other])), 0);
+    await close(one);
+    const { code, message } = await one.refusal({ datacenterId: 1, workerId: 0 });
     assert.equal(code, 'ERR_SNOWFLAKE_CONFLICT');
+    assert.match(message, new RegExp(`worker-0\\.page is used under a lease .*${other.pid}`));
+    const ahead = await refusal(lease(one, url, { maxAhead: 7 }));
+    assert.equal(ahead.code, 'ERR_SNOWFLAKE_CONFLICT');
     assert.match(
-      message,
+      ahead.message,
       new RegExp(`maxAhead is 7 ms in this process, and 0 ms .*such as process ${other.pid}:`),
     );
   },
