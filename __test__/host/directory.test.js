@@ -109,7 +109,7 @@ scene(
     await until(() => readLine(join(it.state, FILE))?.kind === 'held');
     rmSync(join(it.state, FILE));
     const { code, message } = await drawing;
-    assert.match(code, /^ERR_SNOWFLAKE_(STORE|WINDOW)$/, message);
+    assert.match(code, /^ERR_SNOWFLAKE_(LEASE_EXPIRED|WINDOW)$/, message);
     const deleted = Date.now();
     // It takes the slot again, above all that others could have taken in between.
     const ids = await busy.run(async ({ flake }) => {
