@@ -83,21 +83,33 @@ impl NamedDirectory {
         }
     }
 
-    /// Creates a file with these bytes, on the disk. Returns false if another process just did.
-    pub fn create_file(&self, path: &Path, bytes: &[u8], flush: &Flush) -> Result<bool, Failure> {
+    /// Creates a file with these bytes, on the disk. Its name is not, before the next [`flush_names`]. Returns none if another process
+    /// just did.
+    pub fn create_file(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        flush: &Flush,
+    ) -> Result<Option<File>, Failure> {
         self.create()?;
-        let made = || -> io::Result<bool> {
-            let flushed = |file: &NamedTempFile| flush(file.path(), file.as_file());
-            match whole::write(&self.path, bytes, flushed)?.persist_noclobber(path) {
-                Err(lost_race) if lost_race.error.kind() == ErrorKind::AlreadyExists => Ok(false),
-                Err(failure) => Err(failure.error),
-                // Flushes the directory where the system can open it as a file.
-                Ok(_) if cfg!(unix) => flush(&self.path, &File::open(&self.path)?).map(|()| true),
-                Ok(_) => Ok(true),
+        let flushed = |file: &NamedTempFile| flush(file.path(), file.as_file());
+        let made = whole::write(&self.path, bytes, flushed).and_then(|file| {
+            match file.persist_noclobber(path) {
+                Err(lost_race) if lost_race.error.kind() == ErrorKind::AlreadyExists => Ok(None),
+                made => made.map(Some).map_err(|failure| failure.error),
             }
-        };
-        made().map_err(Failure::io("slot-io", "make", path))
+        });
+        made.map_err(Failure::io("slot-io", "make", path))
     }
+}
+
+/// Flushes a directory's entries, where the system can open it as a file.
+pub fn flush_names(directory: &Path, flush: &Flush) -> Result<(), Failure> {
+    if !cfg!(unix) {
+        return Ok(());
+    }
+    let flushed = File::open(directory).and_then(|file| flush(directory, &file));
+    flushed.map_err(Failure::io("slot-io", "flush", directory))
 }
 
 /// Opens a file, if it is a regular one that other users have not placed and cannot write to. Opening a pipe for reading would wait

@@ -6,6 +6,7 @@
 //!   writes the block again first: a flush that has failed once may have dropped the bytes, though the next one succeeds.
 //! - One process at a time changes a file, under a lock. Others wait for it within bounds, and name it.
 //! - A new file is written whole under another name, then gets its own. It never grows, so a disk that is full later does not affect it.
+//!   As long as its name may not be on the disk, no turn is known to be there.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -16,7 +17,7 @@ use std::time::Duration;
 use super::contents::{BLOCKS, Blocks, FILE_BYTES, PAGE, PID, SETTLED, Stored, damaged, head_of};
 use crate::core::fault::{Failure, fault};
 use crate::files::lock::{self, LockMode, USERS, within};
-use crate::files::named::{self, Flush, NamedDirectory};
+use crate::files::named::{self, Flush, NamedDirectory, flush_names};
 use crate::files::path::is_at;
 use crate::files::whole;
 use crate::lease::{Key, Token};
@@ -36,20 +37,27 @@ pub struct RecordFile {
 }
 
 impl RecordFile {
-    /// Creates a file with a first record. Returns false if there is one by now.
+    /// Creates a file with a first record. Returns false if there is one by now. A record that `says_nothing` may be lost: a new one in
+    /// its place says the same. So its name comes to the disk with the next one.
     pub fn create(
         directory: &NamedDirectory,
         path: &Path,
         key: Key,
-        (token, text): (Token, String),
+        (token, text, says_nothing): (Token, String, bool),
         flush: &Flush,
     ) -> Result<bool, Failure> {
         let mut bytes = vec![0; FILE_BYTES];
         bytes[..PAGE].copy_from_slice(&head_of(key));
-        bytes[SETTLED] = 1;
+        bytes[SETTLED] = says_nothing.into();
         let block = Stored { turn: 1, token, text }.to_bytes();
         bytes[BLOCKS[0]..][..block.len()].copy_from_slice(&block);
-        directory.create_file(path, &bytes, flush)
+        let Some(file) = directory.create_file(path, &bytes, flush)? else { return Ok(false) };
+        if !says_nothing {
+            flush_names(directory.path(), flush)?;
+            // If another process has written meanwhile, this makes the next reader flush its record again.
+            let _ = RecordFile { file, path: path.to_owned(), key }.put_number(SETTLED, 1);
+        }
+        Ok(true)
     }
 
     /// Opens a record's file.
@@ -191,6 +199,10 @@ impl Change<'_> {
         let (_, contents) = file.read_once()?;
         let stored = contents.newest(&file.path)?.ok_or_else(|| damaged(&file.path))?;
         if stored.turn > contents.settled {
+            if contents.settled == 0 {
+                // Who has created it has not flushed its name.
+                flush_names(file.path.parent().unwrap_or(Path::new(".")), flush)?;
+            }
             self.put(&stored, flush)?;
         }
         Ok(stored)

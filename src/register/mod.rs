@@ -25,9 +25,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::core::fault::{Class, Failure, Fault};
+use crate::core::sequencer::NEVER;
 use crate::files::named::{Flush, NamedDirectory, to_disk};
 use crate::files::path::{Identity, identity_at};
-use crate::lease::{Bucket, Call, Found, Key, Namespace, Record, Reply, Token, Unreadable};
+use crate::lease::{Bucket, Call, Found, Key, Namespace, Ranges, Record, Reply, Token, Unreadable};
 
 use contents::{Stored, damaged};
 use file::{Hold, RecordFile};
@@ -199,7 +200,8 @@ impl Register {
         self.directory.create()?;
         let text = placed(record.clone(), self.place()?.unwrap_or_default()).text();
         let path = self.path_of(key);
-        let is_made = RecordFile::create(&self.directory, &path, key, (token, text), &self.flush)?;
+        let new = (token, text, says_nothing(record));
+        let is_made = RecordFile::create(&self.directory, &path, key, new, &self.flush)?;
         // From now on it is not created again.
         self.directory = NamedDirectory::existing(self.directory.path())?;
         Ok(is_made)
@@ -285,6 +287,13 @@ fn is_held(key: Key, record: &Record) -> bool {
         return false;
     };
     lines.get(&worker).is_some_and(|line| line.is_held)
+}
+
+/// Whether a new record would say the same: a namespace that counts no bucket yet. The name of the first bucket comes to the disk after
+/// its own, or with it. Without that bucket nobody has issued by it.
+fn says_nothing(record: &Record) -> bool {
+    let Record::Namespace(Namespace { floor, created, .. }) = record else { return false };
+    *floor == NEVER && *created == Ranges::default()
 }
 
 /// The record with the namespace's ID for this place, or the other way round.

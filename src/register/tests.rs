@@ -1,7 +1,9 @@
 //! The register over files: torn and lost writes, disks that fail, processes that die or are stopped.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -12,6 +14,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::core::layout::Layout;
+use crate::files::path::paths_in;
 use crate::lease::{Holder, Limits, Line, Ranges};
 
 const KEY: Key = Key::Bucket(1, 5);
@@ -240,6 +243,104 @@ fn what_power_cuts_leave_is_the_last_record_that_was_confirmed_or_one_written_la
             token = read;
         }
     }
+}
+
+/// Of the files and names that were not flushed, the disk has any.
+#[test]
+fn what_power_cuts_leave_of_a_new_directory_is_what_was_confirmed_and_what_that_relies_on() {
+    let mut lost = 0;
+    for seed in 0..200 {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let directory = TempDir::new().unwrap();
+        let may_fail = Arc::new(AtomicBool::new(true));
+        let names = |place: &Path| {
+            let paths = paths_in(place, "slot").unwrap();
+            paths.into_iter().map(|path| (fs::metadata(&path).unwrap().ino(), path))
+        };
+        // The bytes of files, and those that have their names.
+        let disk = Arc::new(parking_lot::Mutex::new((HashMap::new(), HashSet::new())));
+        let flush: Flush = {
+            let (disk, may_fail) = (disk.clone(), may_fail.clone());
+            let random = parking_lot::Mutex::new(random.fork());
+            Arc::new(move |place, file| {
+                if may_fail.load(SeqCst) && random.lock().u8(..6) == 0 {
+                    return Err(io::ErrorKind::StorageFull.into());
+                }
+                match file.metadata()? {
+                    of if of.is_dir() => disk.lock().1 = names(place).map(|(of, _)| of).collect(),
+                    of => _ = disk.lock().0.insert(of.ino(), fs::read(place)?),
+                }
+                Ok(())
+            })
+        };
+        let open = || Register::with(directory.path(), flush.clone()).unwrap();
+        let mut registers = [open(), open()];
+        let (mut token, mut is_counted, mut confirmed, mut was_made) = (0, false, None, false);
+        for _ in 0..20 {
+            token += 1;
+            let one = &mut registers[random.usize(..2)];
+            // What a lease does.
+            let mut seen = [Key::Namespace, KEY].map(|key| one.answer(&Call::Read(key), LONG));
+            let (key, before, record) = match &mut seen {
+                [Ok(Reply::Found(None)), _] => (Key::Namespace, None, namespace()),
+                [_, Ok(Reply::Found(None))] => (KEY, None, Record::Bucket(Bucket::new(Token(9)))),
+                [Ok(Reply::Found(Some((before, Ok(Record::Namespace(of)))))), Ok(_)]
+                    if !of.created.contains(5) =>
+                {
+                    of.count(5);
+                    (Key::Namespace, Some(*before), Record::Namespace(of.clone()))
+                }
+                [Ok(_), Ok(Reply::Found(Some((before, _))))] => {
+                    (KEY, Some(*before), bucket(false, token))
+                }
+                _ => continue,
+            };
+            let call = Call::Write { key, token: Token(token as u64), record, before };
+            if matches!(one.answer(&call, LONG), Ok(Reply::Written)) {
+                match (key, before) {
+                    (Key::Namespace, None) => was_made = true,
+                    (Key::Namespace, _) => is_counted = true,
+                    (_, None) => {}
+                    _ => confirmed = Some(token),
+                }
+            }
+            if random.u8(..3) > 0 {
+                continue;
+            }
+            may_fail.store(false, SeqCst);
+            let mut disk = disk.lock();
+            let now: Vec<_> = names(directory.path()).collect();
+            for (file, path) in now {
+                if !disk.1.contains(&file) && random.bool() {
+                    fs::remove_file(path).unwrap();
+                    continue;
+                }
+                let (now, left) = (fs::read(&path).unwrap(), disk.0.get_mut(&file).unwrap());
+                for at in (0..left.len()).step_by(512).filter(|_| random.bool()) {
+                    left[at..at + 512].copy_from_slice(&now[at..at + 512]);
+                }
+                fs::write(&path, left).unwrap();
+            }
+            disk.1 = names(directory.path()).map(|(file, _)| file).collect();
+            drop(disk);
+            registers = [open(), open()];
+            let created = match found(&mut registers[0], Key::Namespace) {
+                Some((_, Ok(Record::Namespace(of)))) => Some(of.created.contains(5)),
+                found => found.map(|found| panic!("seed {seed}: {found:?}")),
+            };
+            lost += usize::from(was_made && created.is_none());
+            was_made = created.is_some();
+            if is_counted || confirmed.is_some() {
+                assert_eq!(created, Some(true), "seed {seed}");
+            }
+            if let Some(confirmed) = confirmed {
+                let found = line(&mut registers[0]);
+                assert!(found.is_some_and(|found| found.1 >= confirmed), "seed {seed}: {found:?}");
+            }
+            may_fail.store(true, SeqCst);
+        }
+    }
+    assert!(lost > 20, "of those that nothing relied on: {lost}");
 }
 
 #[test]
