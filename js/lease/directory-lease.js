@@ -14,6 +14,8 @@ class DirectoryLease {
   #losses;
   #publishChange = createLeasePublisher();
   #state = 'held';
+  /** The kind of loss. */
+  #lost;
   /** Why the present slot of the lease cannot be used. */
   #failure;
   /** The last report, once released. */
@@ -36,10 +38,11 @@ class DirectoryLease {
 
   report() {
     if (this.#last !== undefined) return this.#last;
-    const { store, lost, failure: fault, hasMoved: _, reach: __, ...page } = this.#read();
+    const { store, lost: _, failure: fault, hasMoved: __, reach: ___, ...page } = this.#read();
     const failure = fault ? textOf(fault) : this.#failure;
     const isFailing = this.#state === 'held' && failure !== undefined;
-    return leaseInfo(store, page, { state: isFailing ? 'failing' : this.#state, lost, failure });
+    const state = isFailing ? 'failing' : this.#state;
+    return leaseInfo(store, ownOf(page), { state, lost: this.#lost, failure });
   }
 
   /** Publishes a report, now and after each change. */
@@ -61,24 +64,31 @@ class DirectoryLease {
     return ownOf(this.#channel.lease());
   }
 
-  /** Notes what the thread has done. */
+  /** Notes what the thread has done. A subscriber to its reports may close the lease meanwhile. */
   #follow() {
     if (this.#state === 'released') return;
     const page = this.#read();
-    if (page.lost !== undefined && this.#state === 'held') this.#lose(page, page.lost);
-    if (page.hasMoved) this.#move(page);
+    const { lost, hasMoved } = page;
+    // A loss and the next slot may have come together.
+    if (this.#state === 'held' && (hasMoved || lost !== undefined)) {
+      this.#lose(page, lost ?? page.ended ?? 'page');
+      if (this.#state === 'released') return;
+    }
+    if (hasMoved) this.#move();
+    // It uses the page again that it had left.
+    else if (lost === undefined) this.#hold();
     this.#publish();
   }
 
   #lose(page, lost) {
+    this.#lost = lost;
     this.#state = 'lost';
     this.#losses.note(page, lost, page.reach);
+    this.#publish();
   }
 
   /** Draws from the slot that the lease has now. */
-  #move(before) {
-    // A loss and the next slot may have come together.
-    if (this.#state === 'held') this.#lose(before, before.ended ?? 'page');
+  #move() {
     try {
       moveChannel(this.#channel, this.#settings, { isLeased: true });
     } catch (failure) {
@@ -86,6 +96,12 @@ class DirectoryLease {
       return;
     }
     this.#failure = undefined;
+    this.#hold();
+  }
+
+  /** Notes that it has a slot. */
+  #hold() {
+    if (this.#state === 'held') return;
     this.#state = 'held';
     this.#losses.noteNext(this.workerId);
   }

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::executor::{Executor, Leased};
 use super::host::HostPages;
@@ -31,8 +31,7 @@ const GLANCE: Duration = Duration::from_micros(100);
 /// The leases of this process that have not ended.
 static LEASES: LazyLock<Mutex<Vec<Weak<Executor>>>> = LazyLock::new(Mutex::default);
 /// The leases that all share who want the same.
-static COMMON: LazyLock<Mutex<HashMap<Common, Weak<DirectoryLease>>>> =
-    LazyLock::new(Mutex::default);
+static COMMON: LazyLock<Mutex<HashMap<Common, Known>>> = LazyLock::new(Mutex::default);
 
 /// The settings of a lease from a directory, besides what is requested of its generator.
 #[derive(Clone, Debug)]
@@ -59,6 +58,19 @@ struct Common {
     layout: Layout,
     datacenter: u64,
     claim: Option<u64>,
+}
+
+/// A lease that is shared.
+struct Known {
+    lease: Weak<DirectoryLease>,
+    executor: Weak<Executor>,
+}
+
+impl Known {
+    /// Whether all have given it up, and its slot is not free yet.
+    fn is_ending(&self) -> bool {
+        self.lease.strong_count() == 0 && self.executor.strong_count() > 0
+    }
 }
 
 /// A lease from a directory. Dropping it frees the slot, and waits a short time for the register to note it. If that takes longer, it
@@ -136,8 +148,13 @@ impl DirectoryLease {
         limits: Limits,
         start: &mut Option<impl FnOnce() -> Result<DirectoryLease, Failure>>,
     ) -> Result<Arc<DirectoryLease>, Failure> {
+        let begun = Instant::now();
         let mut common = COMMON.lock();
-        let known = common.get(wanted).and_then(Weak::upgrade);
+        // Another thread is giving it up. Where the disk hangs, the slot looks held.
+        while begun.elapsed() < RELEASE && common.get(wanted).is_some_and(Known::is_ending) {
+            MutexGuard::unlocked(&mut common, || thread::sleep(GLANCE));
+        }
+        let known = common.get(wanted).and_then(|known| known.lease.upgrade());
         // One that has ended has found no slot, and its callers have not given it up yet.
         if let Some(lease) = known.filter(|lease| !lease.executor.has_ended()) {
             let Limits { ttl, max_ahead, .. } = lease.limits;
@@ -147,10 +164,11 @@ impl DirectoryLease {
                 _ => Err(fault!("open-recorded", store: lease.store(), ttl).into()),
             };
         }
-        common.retain(|_, lease| lease.strong_count() > 0);
+        common.retain(|_, known| known.executor.strong_count() > 0);
         let start = start.take().ok_or_else(|| fault!("slot-left"))?;
         let lease = Arc::new(start()?);
-        common.insert(wanted.clone(), Arc::downgrade(&lease));
+        let executor = Arc::downgrade(&lease.executor);
+        common.insert(wanted.clone(), Known { lease: Arc::downgrade(&lease), executor });
         Ok(lease)
     }
 
