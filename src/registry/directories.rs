@@ -23,6 +23,8 @@ use crate::register::Register;
 /// How long a caller waits for a directory beyond the time for which others may hold the slots. Longer than the host's lock is waited
 /// for, so that the reason is reported.
 const DISK: Duration = Duration::from_secs(9);
+/// The shortest wait for a slot: others of this process, or of the host, may be releasing it.
+const GRACE: Duration = Duration::from_millis(500);
 /// How long the release of a lease holds its thread. It takes some 0.1 ms, unless the disk hangs.
 const RELEASE: Duration = Duration::from_secs(1);
 /// The interval of checks that a lease has been released.
@@ -101,7 +103,7 @@ impl DirectoryLease {
         let holder = Holder::new(std::process::id(), leasing.started_ms, "", &leasing.host);
         let times = (leasing.ttl.as_millis() as i64, request.max_ahead() * layout.tick_ms);
         let settings = directory_settings(layout, datacenter, claim, times, holder);
-        let (limits, wait, begun) = (settings.limits, leasing.wait, Instant::now());
+        let (limits, wait, begun) = (settings.limits, leasing.wait.max(GRACE), Instant::now());
         let is_common = leasing.is_common || claim.is_some() || wanted.pages.is_some();
         let mut start = Some(move || DirectoryLease::start(register, pages, settings, wait));
         loop {

@@ -330,6 +330,16 @@ fn who_waits_for_a_slot_keeps_nobody_else_waiting() {
 }
 
 #[test]
+fn a_slot_that_others_may_be_releasing_is_waited_for_in_any_case() {
+    let place = Place::new(13);
+    let _held = place.take_in(Scope::Process, 60_000, (Duration::ZERO, LONG)).unwrap();
+    let begun = Instant::now();
+    let refused = place.open(|_, leasing| leasing.wait = Duration::ZERO).err().unwrap();
+    assert_eq!(refused.fault.kind, "claim-held");
+    assert!(begun.elapsed() >= GRACE);
+}
+
+#[test]
 fn who_waits_longer_than_the_one_who_has_begun_goes_on_alone() {
     let place = Place::new(11);
     let held = place.take_in(Scope::Process, 60_000, (Duration::ZERO, LONG)).unwrap();
