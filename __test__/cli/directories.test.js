@@ -7,7 +7,7 @@ const fs = require('node:fs');
 const { hostname } = require('node:os');
 const { join } = require('node:path');
 const { describe, test } = require('node:test');
-const { pathToFileURL } = require('node:url');
+const { fileURLToPath, pathToFileURL } = require('node:url');
 
 const { connect } = require('../../js/stores/connect.js');
 const native = require('../../js/runtime/native.js');
@@ -160,17 +160,19 @@ describe('a directory', { concurrency: 4 }, () => {
   inPlace(
     'slots changes nothing, and needs no right to write',
     async ({ place, claims }) => {
-      const [flake] = claims(3);
-      flake.nextId();
-      await flake.close();
+      for (const flake of claims(3, 4)) await flake.close();
       for (const name of fs.readdirSync(place.path)) fs.chmodSync(join(place.path, name), 0o444);
+      fs.chmodSync(place.file(4), 0o400);
       fs.chmodSync(place.path, 0o555);
       const picture = place.picture();
       const args = [join(publicCopy(), 'js/cli/main.js'), 'slots', place.url];
       const [command, ...rest] = [...as(65_534), process.execPath, ...args];
       const { status, stdout, stderr } = spawnSync(command, rest, { encoding: 'utf8' });
       assert.deepEqual([status, stderr], [0, '']);
-      assert.match(stdout, /\n\d +3 +free /);
+      assert.match(
+        stdout,
+        /\n\d +3 +free .*\n\d +4 +unusable\n.*worker-4\.slot: Permission denied/,
+      );
       assert.deepEqual(place.picture(), picture);
     },
     noOtherUser(),
@@ -297,6 +299,19 @@ describe('a directory', { concurrency: 4 }, () => {
       assert.match((await run(['slots', place.url])).stdout, /No slot was ever used/);
     },
   );
+
+  inPlace('a command that an error names can be pasted into a shell', async ({ place }) => {
+    const path = join(place.path, "a 'b' $HOME; x");
+    fs.mkdirSync(path);
+    const url = pathToFileURL(path).href;
+    const { stderr } = await run(['slots', url]);
+    const [, command] = /or snowdrift (recover .*) does$/m.exec(stderr);
+    const shell = process.platform === 'win32' ? 'bash' : 'sh';
+    const { stdout } = spawnSync(shell, ['-c', `printf '%s\\n' ${command}`], { encoding: 'utf8' });
+    const args = stdout.trim().split('\n');
+    assert.deepEqual([args[0], fileURLToPath(args[1]), args[2]], ['recover', path, '--new']);
+    assert.equal((await run(args)).code, 0);
+  });
 
   inPlace(
     'slots reads the files that there are, also of a namespace that counts a thousand',
