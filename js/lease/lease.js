@@ -1,6 +1,6 @@
 'use strict';
-// A lease from a register. The driver in Rust decides (src/lease): this code makes the calls that it wants, keeps one timer,
-// and publishes its reports. No ID is above the ceiling that the store has confirmed, even if this code fails or is late.
+// A lease from a register. The driver in Rust decides (src/lease), and an executor does what it wants: this code opens the channel,
+// and publishes reports. No ID is above the ceiling that the store has confirmed, even if this code fails or is late.
 
 const { moveChannel, openChannel, requestOf } = require('../runtime/channel.js');
 const { configError, describe, faultError, unwrap } = require('../messages/errors.js');
@@ -8,30 +8,14 @@ const { ownOf } = require('../ids/properties.js');
 const native = require('../runtime/native.js');
 const { sanitize } = require('../messages/secrets.js');
 const { connect } = require('../stores/connect.js');
-const { isFinal, isFormatConflict } = require('../stores/failures.js');
-const {
-  clearTimeout,
-  hostMonotonic,
-  monotonic,
-  pause,
-  setTimeout,
-  unixNow,
-} = require('../runtime/time.js');
+const { hostMonotonic, monotonic, pause, unixNow } = require('../runtime/time.js');
 const { warnOfFloor, warnOfNamespace } = require('../messages/warnings.js');
 const atExit = require('./release-at-exit.js');
 const { StoreCalls, closeRegister } = require('./calls.js');
+const { Executor } = require('./executor.js');
 const { checkedRegister } = require('./own-store.js');
 const { Losses, leaseInfo } = require('./report.js');
 const timing = require('./timing.js');
-
-/** Of a call without a reply. */
-const FAILED = Object.freeze({ __proto__: null, kind: 'failed' });
-/** Of a record that is not snowdrift's. */
-const FOREIGN = Object.freeze({ __proto__: null, kind: 'found', token: 'f'.repeat(16), text: '' });
-const TIME = Object.freeze({ __proto__: null, kind: 'time' });
-const WANTED = Object.freeze({ __proto__: null, kind: 'wanted' });
-const RESTORED = Object.freeze({ __proto__: null, kind: 'restored' });
-const CLOSE = Object.freeze({ __proto__: null, kind: 'close' });
 
 class StoreLease {
   #register;
@@ -47,20 +31,7 @@ class StoreLease {
   #lost;
   #losses;
   #failure;
-  /** Why the last call failed. */
-  #callFailure;
-  /** Whether the call under way, or that is about to be made, counts as failed. */
-  #isAbandoned = false;
-  #timer;
-  /** From an input of the driver until there is no call under way. */
-  #isRunning = false;
-  /** What the driver wants: a call stays until its reply. */
-  #next;
-  #hasEnded = false;
-  /** Called when there is a slot, or the driver has ended. */
-  #onSettled = () => {};
-  /** Whether a caller waits for that. Then the process does not end before. */
-  #isAwaited = true;
+  #executor;
   #released;
   #onChange = () => {};
   /** Whether the store has assigned the worker ID that the driver wants. */
@@ -83,6 +54,13 @@ class StoreLease {
     const given = { __proto__: null, ...leasing, store, maxAhead, claim, mayForget, size };
     const request = requestOf(own, { isLeased: true });
     this.#driver = unwrap(native.openLease(request, given, hostMonotonic(), unixNow()));
+    this.#executor = new Executor(this.#driver, this.#calls, {
+      prepare: () => this.#assign(),
+      note: (report) => this.#note(report),
+      fail: (failure) => this.#fail(failure),
+      phase: () =>
+        this.channel === undefined && this.#state !== 'released' ? 'opening' : this.#state,
+    });
   }
 
   /**
@@ -93,7 +71,8 @@ class StoreLease {
     const lease = new StoreLease(register, settings);
     try {
       await lease.#assign();
-      await lease.#open();
+      await lease.#executor.begin();
+      if (lease.channel === undefined) throw lease.#failure;
       atExit.register(lease);
       await lease.#warnOfNamespace();
       await lease.#waitForFloor();
@@ -113,7 +92,7 @@ class StoreLease {
     this.#state = 'released';
     try {
       this.channel?.close();
-      await this.#free();
+      await this.#executor.end();
     } finally {
       atExit.unregister(this);
     }
@@ -146,16 +125,16 @@ class StoreLease {
 
   /** Renews early, for a draw above the ceiling. A suspended machine's timers may have been late. */
   wantRenewal() {
-    if (!this.#isRunning && this.#state === 'held') this.#tell(WANTED);
+    if (!this.#executor.isRunning && this.#state === 'held') this.#executor.want();
   }
 
   /** Ends the slot, since this machine was restored from a snapshot. Another one is taken. */
   afterRestore() {
-    if (this.#state !== 'released') this.#tell(RESTORED);
+    if (this.#state !== 'released') this.#executor.restore();
   }
 
   async #release() {
-    clearTimeout(this.#timer);
+    this.#executor.pause();
     this.#read();
     this.#state = 'released';
     try {
@@ -168,28 +147,12 @@ class StoreLease {
 
   async #end() {
     try {
-      await this.#free();
+      await this.#executor.end();
     } finally {
       await this.#calls.close();
       // Last, since a process that ends waits for all registered leases.
       atExit.unregister(this);
     }
-  }
-
-  /** Frees the slot in the store. The driver gives that up after a time: then it expires. */
-  async #free() {
-    if (this.#hasEnded) return;
-    const ended = new Promise((resolve) => {
-      this.#onSettled = resolve;
-    });
-    this.#isAwaited = true;
-    // A call that is abandoned takes its connection with it, and the release needs that: only for a call that it waits for.
-    this.#isAbandoned = this.#next?.kind === 'call';
-    this.#tell(CLOSE);
-    if (this.#isAbandoned) this.#calls.abandon();
-    await ended;
-    // What nobody waits for.
-    this.#calls.abandon();
   }
 
   /** A store that gives each process its own worker ID has no slots that processes share. */
@@ -213,97 +176,6 @@ class StoreLease {
     this.#isAssigned = true;
   }
 
-  /** Waits until the driver has a slot. Fails where it ends without one. */
-  async #open() {
-    const settled = new Promise((resolve) => {
-      this.#onSettled = () => {
-        this.#isAwaited = false;
-        resolve();
-      };
-    });
-    this.#tell(TIME);
-    await settled;
-    if (this.channel === undefined) throw this.#failure;
-  }
-
-  /** Tells the driver what happened, and does what it wants next. It never throws. */
-  #tell(input) {
-    // Within a call, or within a report of the driver: what it wants next follows there.
-    if (this.#isRunning) return this.#step(input);
-    clearTimeout(this.#timer);
-    this.#isRunning = true;
-    this.#run(input).catch((failure) => {
-      // A fault of this package.
-      this.#next = undefined;
-      this.#fail(failure);
-      if (this.channel === undefined || this.#state === 'released') this.#settle();
-      // The driver may still wait for the reply of a call.
-      else this.#wait(timing.POLL_MS, FAILED);
-    });
-  }
-
-  async #run(input) {
-    this.#step(input);
-    while (this.#next.kind === 'call') {
-      const reply = await this.#make(this.#next);
-      this.#next = undefined;
-      this.#isAbandoned = false;
-      this.#step(reply);
-    }
-    if (this.#next.kind === 'end') this.#settle();
-    else this.#wait(this.#next.ms);
-  }
-
-  /** There is nothing more to do. */
-  #settle() {
-    this.#isRunning = false;
-    this.#hasEnded = true;
-    this.#onSettled();
-  }
-
-  /** Goes on after a pause. */
-  #wait(ms, input = TIME) {
-    this.#isRunning = false;
-    this.#timer = setTimeout(() => this.#tell(input), ms);
-    // A lease that is held does not keep the event loop alive.
-    if (!this.#isAwaited) this.#timer.unref();
-  }
-
-  /** Has the driver take a step, notes what is next, and publishes the reports. A subscriber may close the lease meanwhile. */
-  #step(input) {
-    const { reports, next } = this.#driver.step(input, hostMonotonic(), unixNow());
-    if (this.#next?.kind !== 'call') this.#next = ownOf(next);
-    for (const report of reports) {
-      try {
-        this.#note(ownOf(report));
-      } catch (failure) {
-        // The slot's channel cannot be opened.
-        this.#fail(failure);
-        this.#onSettled();
-      }
-    }
-  }
-
-  /** Makes a call. Returns the input that follows. */
-  async #make(wanted) {
-    try {
-      // A number that it has lost may be another process's by now: there is no call before there is a new one.
-      await this.#assign();
-      if (this.#isAbandoned) return FAILED;
-      return await this.#calls.make(wanted);
-    } catch (failure) {
-      this.#callFailure = failure;
-      // No wait for a slot changes a setting.
-      if (this.channel === undefined && isFinal(failure)) {
-        this.#fail(failure);
-        this.#tell(CLOSE);
-      }
-      // Others may be usable. A slot that is held waits until a record can be read again.
-      const isSearching = this.channel === undefined || this.#state === 'lost';
-      return isSearching && isFormatConflict(failure) ? FOREIGN : FAILED;
-    }
-  }
-
   #note({ kind, fault, lost }) {
     switch (kind) {
       case 'open':
@@ -315,7 +187,7 @@ class StoreLease {
       case 'failed':
       case 'refused':
       case 'unsettled':
-        return this.#fail(fault ? faultError(fault) : this.#callFailure);
+        return this.#fail(fault ? faultError(fault) : this.#executor.callFailure);
       // 'unlocked': another process of the host was stopped. Nothing depends on it.
     }
   }
@@ -333,8 +205,8 @@ class StoreLease {
     this.#state = 'held';
     if (wasLost) this.#losses.noteNext(this.workerId);
     // A slot of the host may have expired before this process joined it: it has IDs once it was renewed, or taken over.
-    if (unixNow() <= opened.ceiling) this.#onSettled();
-    else this.#tell(WANTED);
+    if (unixNow() <= opened.ceiling) this.#executor.settle();
+    else this.#executor.want();
   }
 
   /** Shows people who holds the slot, or that nobody does any more. */
@@ -360,7 +232,7 @@ class StoreLease {
     this.#state = 'held';
     const { renewals: before } = this.#slot;
     const { renewer, renewals } = ownOf(this.#read());
-    if (renewals > before) this.#onSettled();
+    if (renewals > before) this.#executor.settle();
     if ((renewer?.pid ?? process.pid) === process.pid) this.#show();
     this.#publish();
   }
@@ -369,7 +241,7 @@ class StoreLease {
     if (this.#state === 'released') return;
     this.#failure = failure;
     if (this.channel === undefined) return;
-    this.#onSettled();
+    this.#executor.settle();
     if (this.#state === 'held') this.#state = 'failing';
     this.#publish();
   }
