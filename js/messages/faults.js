@@ -99,7 +99,7 @@ function afterClockAhead(file, page) {
   return `If the clock is right now and was ahead before, end all processes of this node, and remove ${files}. IDs that were issued ahead can repeat then when their times come`;
 }
 
-/** The uses of a page, by the kind of its authority. */
+/** The uses of a page, by its kind. */
 const USES = {
   plain: 'without state or a lease',
   lease: 'with state or under a lease',

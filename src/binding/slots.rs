@@ -36,9 +36,8 @@ fn page_of((path, snapshot): FileResult<Snapshot>) -> Value {
         workerId: header.node.worker_id(),
         maxAhead: header.terms.max_ahead.saturating_mul(layout.tick_ms),
         created: header.created_ms,
-        // The kind of its authority.
-        kind: header.terms.authority.word(),
-        // For a lease from a store: the process that renewed it last, the start of its renewals, and the time at which
+        kind: header.terms.word(),
+        // For a lease: the process that renewed it last, the start of its renewals, and the time at which
         // the lease expires unless renewed.
         renewer: lease.map(|lease| lease.renewer),
         since: lease.map(|lease| lease.since_ms),

@@ -34,7 +34,7 @@ use crate::core::fault::{Failure, Fault};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequencer::{HighMarks, NEVER, Window};
-use crate::pages::{Authority, Directory, Page, Terms};
+use crate::pages::{Directory, Page, Terms};
 use reports::Reports;
 
 pub use caller::{BlockMemory, Caller};
@@ -207,7 +207,7 @@ impl Generator {
 
 fn own_page(node: Node, max_ahead_ms: i64) -> Page {
     let max_ahead = max_ahead_ms / node.layout().tick_ms;
-    Page::in_process(node, Terms { max_ahead, authority: Authority::Free })
+    Page::in_process(node, Terms { max_ahead, owner: None })
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@
 //! | 8..12, 12..16 | the format, 4; the byte order mark, in the machine's byte order |
 //! | 16..56 | the node: [`Node::to_bytes`] |
 //! | 56..64 | of the [`Terms`]: `max_ahead`, in ticks |
-//! | 64..72, 72..80 | the authority: kind (0 free, 1 lease) and the holder's ID (0 if free) |
-//! | 80..96, 96..112 | the page's random ID; its boot's ID, zeros if unknown |
-//! | 112..120, 120..124, 124..128 | the creation: time (Unix ms), process ID, user ID |
-//! | 128..252 | zeros |
+//! | 64..72 | of the terms: the ID of the lease's holder, 0 if the page is free |
+//! | 72..88, 88..104 | the page's random ID; its boot's ID, zeros if unknown |
+//! | 104..112, 112..116, 116..120 | the creation: time (Unix ms), process ID, user ID |
+//! | 120..252 | zeros |
 //! | 252..256 | CRC-32 of bytes 0..252 |
 
 use std::path::Path;
@@ -60,50 +60,19 @@ impl BootId {
 pub struct Terms {
     /// Maximum ticks ahead of the clock.
     pub max_ahead: Tick,
-    /// The authority that allows the page to issue.
-    pub authority: Authority,
+    /// The random ID of the holder of a lease from a store or a directory: such a page is of one slot, and once ended, it
+    /// never begins again. `None` for a free page.
+    pub owner: Option<u64>,
 }
 
 impl Terms {
     /// The terms of a free page. It is the only record of its IDs, so it may not run ahead of the clock: that needs a
     /// ceiling that survives the page.
-    pub const FREE: Terms = Terms { max_ahead: 0, authority: Authority::Free };
-}
+    pub const FREE: Terms = Terms { max_ahead: 0, owner: None };
 
-/// The authority that allows a page to issue, by its identity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Authority {
-    /// Nobody. The page is the only record of issued IDs.
-    Free,
-    /// A lease from a store or a directory. The page is of one slot: once ended, it never begins again.
-    Lease {
-        /// The random ID of the holder there.
-        owner: u64,
-    },
-}
-
-impl Authority {
-    fn code(self) -> (u64, u64) {
-        match self {
-            Authority::Free => (0, 0),
-            Authority::Lease { owner } => (1, owner),
-        }
-    }
-
-    fn of_code(code: (u64, u64)) -> Option<Authority> {
-        match code {
-            (0, 0) => Some(Authority::Free),
-            (1, owner) => Some(Authority::Lease { owner }),
-            _ => None,
-        }
-    }
-
-    /// Its name in `js/`.
-    pub fn word(self) -> &'static str {
-        match self {
-            Authority::Free => "plain",
-            Authority::Lease { .. } => "lease",
-        }
+    /// What allows the page to issue, by its name in `js/`.
+    pub fn word(&self) -> &'static str {
+        if self.owner.is_some() { "lease" } else { "plain" }
     }
 }
 
@@ -134,13 +103,12 @@ impl Header {
     }
 
     /// Writes or reads the fields after the node.
-    fn pass(&mut self, record: &mut Cursor) -> Option<()> {
-        let (mut kind, mut owner) = self.terms.authority.code();
-        record.numbers(&mut [&mut self.terms.max_ahead, &mut kind, &mut owner, &mut self.page_id]);
-        self.terms.authority = Authority::of_code((kind, owner))?;
+    fn pass(&mut self, record: &mut Cursor) {
+        let mut owner = self.terms.owner.unwrap_or_default();
+        record.numbers(&mut [&mut self.terms.max_ahead, &mut owner, &mut self.page_id]);
+        self.terms.owner = Some(owner).filter(|&owner| owner != 0);
         self.boot_id.0 = record.pass(self.boot_id.0);
         record.numbers(&mut [&mut self.created_ms, &mut self.pid, &mut self.uid]);
-        Some(())
     }
 
     pub(super) fn to_bytes(mut self) -> [u8; HEADER_BYTES] {
@@ -177,7 +145,7 @@ impl Header {
         let mut record = Cursor::reading(&mut bytes, 16);
         let node = Node::from_bytes(record.pass([0; _])).ok()?;
         let mut header = Header::new(node, Terms::FREE);
-        header.pass(&mut record)?;
+        header.pass(&mut record);
         Some(header)
     }
 }
@@ -207,7 +175,7 @@ mod tests {
     fn a_header_has_the_same_bytes_in_all_versions() {
         let header = Header {
             node: Node::new(Layout::NODE, 7, 31).unwrap(),
-            terms: Terms { max_ahead: 5, authority: Authority::Lease { owner: u64::MAX / 7 } },
+            terms: Terms { max_ahead: 5, owner: Some(u64::MAX / 7) },
             page_id: u128::MAX / 5,
             boot_id: BootId([7; 16]),
             created_ms: 1_795_000_000_000,
@@ -215,7 +183,7 @@ mod tests {
             uid: 1000,
         };
         let bytes = header.to_bytes();
-        assert_eq!(u32::from_le_bytes(bytes[CRC_AT..].try_into().unwrap()), 468_789_364);
+        assert_eq!(u32::from_le_bytes(bytes[CRC_AT..].try_into().unwrap()), 1_788_503_053);
         assert_eq!(Header::from_bytes(bytes, Path::new("")), Ok(header));
     }
 }

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::directory::Directory;
-use super::header::{Authority, Header, Terms, name_prefix};
+use super::header::{Header, Terms, name_prefix};
 use super::life::{CHANGE_PAUSE, Earlier, TRIES};
 use super::own;
 use super::page::Page;
@@ -40,8 +40,7 @@ const LOCK: &str = "leases.lock";
 impl Page {
     /// A page in the process's own memory, for a slot that this process is about to take for itself.
     pub fn pending_in_process(node: Node, max_ahead: Tick, namespace: u64, owner: u64) -> Page {
-        let page =
-            Page::in_process(node, Terms { max_ahead, authority: Authority::Lease { owner } });
+        let page = Page::in_process(node, Terms { max_ahead, owner: Some(owner) });
         page.cells().prepare(node.layout());
         page.notes().set_namespace(namespace);
         page
@@ -153,7 +152,7 @@ impl Directory {
         namespace: u64,
         owner: u64,
     ) -> Result<Page, Failure> {
-        let page = self.obtain(node, Terms { max_ahead, authority: Authority::Lease { owner } })?;
+        let page = self.obtain(node, Terms { max_ahead, owner: Some(owner) })?;
         page.notes().set_namespace(namespace);
         Ok(page)
     }
@@ -170,7 +169,7 @@ impl Directory {
                 page => page?,
             };
             let Header { terms, boot_id, .. } = page.header();
-            if matches!(terms.authority, Authority::Lease { .. })
+            if terms.owner.is_some()
                 && !boot_id.is_other(&self.boot_id)
                 && page.is_original()
                 && !page.has_ended()

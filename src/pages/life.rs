@@ -344,11 +344,11 @@ impl Page {
     pub(super) fn refusal(&self, ours: &Terms) -> Failure {
         let (place, pid) = (self.path(), self.living_user());
         let theirs = self.header().terms;
-        let words = [theirs.authority.word(), ours.authority.word()];
+        let words = [theirs.word(), ours.word()];
         let ms = |ticks: Tick| ticks.saturating_mul(self.header().node.layout().tick_ms);
         let fault = if words[0] != words[1] {
             fault!("page-kind", place, pid, theirs: words[0], ours: words[1])
-        } else if theirs.authority == ours.authority {
+        } else if theirs.owner == ours.owner {
             let (theirs, ours) = (ms(theirs.max_ahead), ms(ours.max_ahead));
             fault!("page-max-ahead", place, pid, theirs, ours)
         } else {

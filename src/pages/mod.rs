@@ -51,7 +51,7 @@ mod word;
 
 pub use contents::{LeaseStatus, Notes};
 pub use directory::Directory;
-pub use header::{Authority, BootId, Header, Terms};
+pub use header::{BootId, Header, Terms};
 pub use lease::LeasesLock;
 pub use life::Earlier;
 pub use page::{Page, PageMemory, Snapshot};

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use tempfile::NamedTempFile;
 
 use super::contents::{BYTES, Contents, LeaseStatus, Notes, Words, unix_ms};
-use super::header::{Authority, HEADER_BYTES, Header, MARKER, Terms};
+use super::header::{HEADER_BYTES, Header, MARKER, Terms};
 use super::own;
 use super::processes::{self, Process};
 use crate::core::fault::{Class, Failure, fault};
@@ -249,10 +249,7 @@ impl Page {
 
     /// The state of its lease; `None` if it is free.
     pub fn lease_status(&self) -> Option<LeaseStatus> {
-        match self.header.terms.authority {
-            Authority::Lease { owner } => Some(self.notes().lease_status(owner)),
-            Authority::Free => None,
-        }
+        self.header.terms.owner.map(|owner| self.notes().lease_status(owner))
     }
 
     /// Its contents, for people.
@@ -340,7 +337,7 @@ impl Page {
     /// the new user's pages. Leased pages may stay, since the lease bounds them.
     pub(super) fn is_of_present_user(&self) -> bool {
         let is_ours = |place: &PageFile| !place.is_left.load(Acquire) && place.uid == user();
-        self.header.terms.authority != Authority::Free || self.place.as_ref().is_none_or(is_ours)
+        self.header.terms.owner.is_some() || self.place.as_ref().is_none_or(is_ours)
     }
 
     /// Leaves the page if this process has changed its user: it issues nothing from the page any more. Returns whether
