@@ -157,8 +157,7 @@ class Records {
   /** The keys of the files that a directory has; undefined of another store. */
   async files() {
     if (!this.isDirectory) return undefined;
-    const keys = await this.#call('read', (signal) => this.#register.buckets({ signal }));
-    return keys;
+    return await this.#call('read', (signal) => this.#register.buckets({ signal }));
   }
 
   /**
