@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use memmap2::{MmapMut, MmapOptions};
 use snowdrift::core::clock::{Clock, SystemClock, UnixTime};
-use snowdrift::generator::{Generator, Policies, Refusal, Reserved, UserPage, Waits};
+use snowdrift::generator::{Generator, Policies, Reserved, Stalled, UserPage, Waits};
 use tempfile::TempDir;
 
 /// A memory file system's directory of the test's own.
@@ -250,7 +250,7 @@ pub fn reserve(
     user_page: &UserPage,
     policies: &Policies,
     want: u64,
-) -> Result<Reserved, Refusal> {
+) -> Result<Reserved, Stalled> {
     let attempt = || generator.try_reserve(user_page, policies, |_| want);
     generator.waiting(policies, &mut Waits::default(), want, attempt, |reserved| reserved)
 }

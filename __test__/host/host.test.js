@@ -244,8 +244,8 @@ const STORE = 'ERR_SNOWFLAKE_STORE';
 const DAMAGED = {
   'a truncated page': [(page) => truncateSync(page, 100), /is 100 bytes long and should be 4096/],
   'a page of another format': [
-    (page) => overwritten(page, 8, 4),
-    /is a page of format 4, and this version of snowdrift uses format 3: use one version/,
+    (page) => overwritten(page, 8, 3),
+    /is a page of format 3, and this version of snowdrift uses format 4: use one version/,
     'ERR_SNOWFLAKE_IN_USE',
   ],
   'a page that others may write to': [

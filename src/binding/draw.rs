@@ -14,7 +14,7 @@ use super::memory::memory_of;
 use super::source::Source;
 use crate::core::layout::Layout;
 use crate::generator::pace::most_checked;
-use crate::generator::{BlockMemory, Refusal};
+use crate::generator::{BlockMemory, Stalled};
 
 /// The block of one instance, in memory shared with JavaScript. JavaScript passes the memory to each call that reserves
 /// IDs. This must not outlive the env.
@@ -23,7 +23,7 @@ pub struct SharedBlock {
     /// A reference to the array buffer of the memory, which keeps it alive.
     buffer: sys::napi_ref,
     /// The last refusal.
-    pub refusal: Cell<Option<Refusal>>,
+    pub refusal: Cell<Option<Stalled>>,
 }
 
 impl SharedBlock {
@@ -91,7 +91,7 @@ impl SharedBlock {
     }
 
     /// The result for JavaScript: the number, negative if there are events to report; 0 if refused.
-    fn answer(&self, source: &Source, reserved: Result<u64, Refusal>) -> i32 {
+    fn answer(&self, source: &Source, reserved: Result<u64, Stalled>) -> i32 {
         match reserved {
             Ok(len) => {
                 let has_news = source.has_rollback_to_report() || source.waits.borrow().count > 0;

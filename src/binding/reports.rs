@@ -6,15 +6,15 @@ use crate::core::fault::values;
 use crate::core::layout::Tick;
 use crate::core::loss::Loss;
 use crate::core::sequencer::{NEVER, Stall};
-use crate::generator::{Generator, Refusal, Rollback, Waits};
+use crate::generator::{Generator, Rollback, Stalled, Waits};
 use crate::lease::{CONFIRMED, Token};
 use crate::pages::Page;
 use crate::registry::{HostPages, Leased};
 use crate::ring::RingStats;
 
 /// A refusal. `js/messages/refusals.js` has a text for each kind.
-pub fn refusal_of(refusal: Refusal, generator: &Generator) -> Value {
-    let Refusal { stall, now, retry_after } = refusal;
+pub fn refusal_of(refusal: Stalled, generator: &Generator) -> Value {
+    let Stalled { stall, now, retry_after } = refusal;
     let is_of_page = matches!(stall, Stall::NoPage);
     report!(
         kind: kind_of(stall),

@@ -11,7 +11,7 @@ use super::request::Wanted;
 use crate::core::clock::{Clock, ManualClock, SystemClock};
 use crate::core::fault::{Fault, fault};
 use crate::core::listeners::Listener;
-use crate::generator::{Refusal, Waits};
+use crate::generator::{Stalled, Waits};
 use crate::registry::{By, DirectoryLease, DirectoryLeasing, Share};
 use crate::ring::{self, Cached};
 
@@ -122,7 +122,7 @@ pub struct RingShare {
 
 impl RingShare {
     /// Like [`Cached::take`], but takes the kept IDs first.
-    pub fn take(&self, ids: &mut [u64], waits: Option<&mut Waits>) -> Result<usize, Refusal> {
+    pub fn take(&self, ids: &mut [u64], waits: Option<&mut Waits>) -> Result<usize, Stalled> {
         match self.take_kept(ids) {
             0 => self.cached.take(ids, waits),
             count => Ok(count),
@@ -161,7 +161,7 @@ impl RingShare {
     }
 
     /// Fills an array. After a refusal it keeps all IDs, and the array's contents are invalid.
-    pub fn fill(&self, ids: &mut [u64], mut waits: Option<&mut Waits>) -> Result<(), Refusal> {
+    pub fn fill(&self, ids: &mut [u64], mut waits: Option<&mut Waits>) -> Result<(), Stalled> {
         let mut filled = 0;
         while filled < ids.len() {
             match self.take(&mut ids[filled..], waits.as_deref_mut()) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pace::{LARGEST_BLOCK, Pace};
-use super::{Booking, Generator, Policies, Refusal, Reserved, UserPage, Waits};
+use super::{Booking, Generator, Policies, Reserved, Stalled, UserPage, Waits};
 use crate::core::layout::Tick;
 use crate::core::sequencer::{Block, Stall};
 
@@ -69,13 +69,13 @@ impl Caller {
 
     /// Reserves under this caller's policies: see [`Generator::try_reserve`].
     #[inline]
-    pub fn try_reserve_next(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
+    pub fn try_reserve_next(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Stalled> {
         self.generator.try_reserve(&self.user_page, &self.policies, want)
     }
 
     /// Reserves the next block and writes its IDs to the memory. Returns their number. The last block must have ended.
     #[inline(always)]
-    pub fn refill(&self, memory: &mut BlockMemory, may_wait: bool) -> Result<u64, Refusal> {
+    pub fn refill(&self, memory: &mut BlockMemory, may_wait: bool) -> Result<u64, Stalled> {
         let pace = self.pace.get();
         let want = |tick| pace.at(self.ms_of(tick)).size();
         let reserved = self.reserve_or_book(may_wait, pace.booking_size(), want)?;
@@ -83,7 +83,7 @@ impl Caller {
     }
 
     /// Like `refill`, but reserves one ID, and does not wait.
-    pub fn refill_one(&self, memory: &mut BlockMemory) -> Result<u64, Refusal> {
+    pub fn refill_one(&self, memory: &mut BlockMemory) -> Result<u64, Stalled> {
         Ok(self.write(memory, &self.try_reserve_next(|_| 1)?))
     }
 
@@ -92,8 +92,8 @@ impl Caller {
     pub fn refill_from_ring(
         &self,
         memory: &mut BlockMemory,
-        take: impl FnOnce(&mut [u64]) -> Result<usize, Refusal>,
-    ) -> Result<u64, Refusal> {
+        take: impl FnOnce(&mut [u64]) -> Result<usize, Stalled>,
+    ) -> Result<u64, Stalled> {
         let now = self.now_ms();
         let want = self.pace.get().at(now).size() as usize;
         let len = take(&mut memory.ids[..want])? as u64;
@@ -154,7 +154,7 @@ impl Caller {
 
     /// Fills an array with IDs of as many ticks as it takes. If it is refused, gives back all of them.
     #[inline(always)]
-    pub fn fill(&self, ids: &mut [u64]) -> Result<(), Refusal> {
+    pub fn fill(&self, ids: &mut [u64]) -> Result<(), Stalled> {
         // A batch takes a tick in parts, so that other callers get IDs of the tick, too.
         let ids_a_tick = self.node().layout().last_sequence() + 1;
         let part = LARGEST_BLOCK.max(ids_a_tick / PARTS_OF_TICK);
@@ -195,7 +195,7 @@ impl Caller {
         may_wait: bool,
         most: u64,
         want: impl Fn(Tick) -> u64,
-    ) -> Result<Reserved, Refusal> {
+    ) -> Result<Reserved, Stalled> {
         let (mut policies, mut reduced) = (&self.policies, self.policies);
         if self.booking.borrow().is_some() {
             if let Some(booked) = self.redeem(may_wait, &mut reduced.max_wait) {
@@ -209,7 +209,7 @@ impl Caller {
             return self.waiting(policies, waits, most, attempt, |reserved| reserved);
         }
         match attempt() {
-            Err(refusal @ Refusal { stall: Stall::SequenceExhausted { .. }, .. }) => {
+            Err(refusal @ Stalled { stall: Stall::SequenceExhausted { .. }, .. }) => {
                 self.book_next(most).unwrap_or(Err(refusal))
             }
             answer => answer,
@@ -218,7 +218,7 @@ impl Caller {
 
     /// Books for the next call, and returns the IDs if their tick has begun by now.
     #[cold]
-    fn book_next(&self, most: u64) -> Option<Result<Reserved, Refusal>> {
+    fn book_next(&self, most: u64) -> Option<Result<Reserved, Stalled>> {
         let mut left = self.policies.max_wait;
         // At least the next tick, for which such a caller waits even if it exceeds `max_wait`.
         let horizon = self.ticks_within(left).max(1);
@@ -228,7 +228,7 @@ impl Caller {
 
     /// The IDs that an earlier call booked; `None` if they are lost.
     #[cold]
-    fn redeem(&self, may_wait: bool, left: &mut Duration) -> Option<Result<Reserved, Refusal>> {
+    fn redeem(&self, may_wait: bool, left: &mut Duration) -> Option<Result<Reserved, Stalled>> {
         let booking = self.booking.take()?;
         if may_wait {
             return self.await_turn(&booking, left, &mut self.waits.borrow_mut()).map(Ok);

@@ -40,7 +40,7 @@ use reports::Reports;
 pub use caller::{BlockMemory, Caller};
 pub use renewals::Renewals;
 pub use reports::Rollback;
-pub use reserving::{ClockBack, Policies, Refusal, Reserved, UserPage};
+pub use reserving::{ClockBack, Policies, Reserved, Stalled, UserPage};
 use waiting::Booking;
 pub use waiting::Waits;
 

@@ -70,7 +70,7 @@ impl Reserved {
 
 /// The reason that no ID was issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct Stalled {
     /// The cause.
     pub stall: Stall,
     /// The clock reading.
@@ -146,7 +146,7 @@ impl Time for Reading<'_> {
         if self.page.path().is_some() { Err(self.page.overwritten())? } else { Ok(()) }
     }
 
-    fn begin_run(&mut self, previous: &Run, _: &Run) {
+    fn begin_run(&mut self, previous: &Run) {
         self.previous = Some(*previous);
     }
 }
@@ -168,7 +168,7 @@ impl Generator {
         user_page: &UserPage,
         policies: &Policies,
         want: impl Fn(Tick) -> u64,
-    ) -> Result<Reserved, Refusal> {
+    ) -> Result<Reserved, Stalled> {
         self.attempt(&mut user_page.0.borrow_mut(), policies, |sequence, rules, reading| {
             sequence.reserve(rules, reading, &want)
         })
@@ -180,7 +180,7 @@ impl Generator {
         policies: &Policies,
         want: u64,
         max_lag: Tick,
-    ) -> Result<Reserved, Refusal> {
+    ) -> Result<Reserved, Stalled> {
         self.attempt(&mut self.page(), policies, |sequence, rules, reading| {
             sequence.reserve_counting(rules, reading, want, max_lag)
         })
@@ -193,7 +193,7 @@ impl Generator {
         page: &mut Arc<Page>,
         policies: &Policies,
         reserve: impl Fn(&Sequence<PageMemory>, &Rules, &mut Reading) -> Result<Block, Halt>,
-    ) -> Result<Reserved, Refusal> {
+    ) -> Result<Reserved, Stalled> {
         let rules = Rules {
             may_raise: policies.clock_back == ClockBack::Counter,
             max_ahead: self.max_ahead,
@@ -230,7 +230,7 @@ impl Generator {
         now: UnixTime,
         page: &Page,
         pages: usize,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Stalled> {
         let Some(stall) = self.resolve(halt, page, pages) else { return Ok(()) };
         if self.has_waited_for_first_tick(&stall, now) {
             return Ok(());
@@ -243,7 +243,7 @@ impl Generator {
             let run = page.sequence().run();
             self.reports.note_refused(self.ms_below(run.mark(), now), run.counter);
         }
-        Err(Refusal { stall, now, retry_after })
+        Err(Stalled { stall, now, retry_after })
     }
 
     /// Called when a run begins, at most once per tick. Notes a rollback in the reports.

@@ -19,11 +19,11 @@ const POLICIES: Policies = Policies {
 };
 
 impl Caller {
-    fn reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
+    fn reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Stalled> {
         reserve(self, &self.policies, want)
     }
 
-    fn try_reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Refusal> {
+    fn try_reserve(&self, want: impl Fn(Tick) -> u64) -> Result<Reserved, Stalled> {
         self.try_reserve_next(want)
     }
 }
@@ -33,7 +33,7 @@ fn reserve(
     generator: &Generator,
     policies: &Policies,
     want: impl Fn(Tick) -> u64,
-) -> Result<Reserved, Refusal> {
+) -> Result<Reserved, Stalled> {
     let user_page = generator.user_page();
     let attempt = || generator.try_reserve(&user_page, policies, &want);
     let most = want(generator.tick_now());

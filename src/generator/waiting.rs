@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::reserving::until;
-use super::{ClockBack, Generator, Policies, Refusal, Reserved};
+use super::{ClockBack, Generator, Policies, Reserved, Stalled};
 use crate::core::layout::Tick;
 use crate::core::sequencer::Stall;
 
@@ -41,9 +41,9 @@ impl Generator {
         policies: &Policies,
         waits: &mut Waits,
         want: u64,
-        mut attempt: impl FnMut() -> Result<T, Refusal>,
+        mut attempt: impl FnMut() -> Result<T, Stalled>,
         booked: impl FnOnce(Reserved) -> T,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, Stalled> {
         match attempt() {
             Ok(answer) => Ok(answer),
             Err(refusal) => self.wait_for(policies, waits, want, refusal, attempt, booked),
@@ -58,10 +58,10 @@ impl Generator {
         policies: &Policies,
         waits: &mut Waits,
         want: u64,
-        mut refusal: Refusal,
-        mut attempt: impl FnMut() -> Result<T, Refusal>,
+        mut refusal: Stalled,
+        mut attempt: impl FnMut() -> Result<T, Stalled>,
         booked: impl FnOnce(Reserved) -> T,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, Stalled> {
         let mut left = policies.max_wait;
         loop {
             if let Stall::SequenceExhausted { .. } = refusal.stall
@@ -84,7 +84,7 @@ impl Generator {
         policies: &Policies,
         want: u64,
         horizon: Tick,
-    ) -> Result<Booking, Refusal> {
+    ) -> Result<Booking, Stalled> {
         let mut page = self.page();
         let reserved = self.attempt(&mut page, policies, |sequence, rules, reading| {
             sequence.book(rules, reading, want, horizon)
@@ -107,7 +107,7 @@ impl Generator {
     ///
     /// If the clock is below its reading at the booking, it has rolled back, and may take any time to reach the tick.
     /// So the booking is lost, and the policies decide about a new reservation, as for other callers.
-    pub(super) fn redeem(&self, booking: &Booking) -> Result<Option<Reserved>, Refusal> {
+    pub(super) fn redeem(&self, booking: &Booking) -> Result<Option<Reserved>, Stalled> {
         let Booking { reserved, page } = *booking;
         let current = self.page();
         let (now, layout) = (self.clock.now(), self.node.layout());
@@ -120,7 +120,7 @@ impl Generator {
         if is_early {
             let stall = Stall::SequenceExhausted { until: begins };
             let retry_after = until(layout, &stall, now);
-            return Err(Refusal { stall, now, retry_after });
+            return Err(Stalled { stall, now, retry_after });
         }
         if !matches!(current.may_issue(now.ms), Ok(true)) {
             return Ok(None);
@@ -152,10 +152,10 @@ impl Generator {
     fn wait(
         &self,
         policies: &Policies,
-        refusal: Refusal,
+        refusal: Stalled,
         left: &mut Duration,
         waits: &mut Waits,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Stalled> {
         let refused_by_policy = policies.clock_back == ClockBack::Throw
             && matches!(refusal.stall, Stall::ClockBehind { .. });
         let Some(wait) = refusal.retry_after.filter(|wait| !refused_by_policy && wait <= left)

@@ -12,7 +12,7 @@ use super::buffer::{Padder, Ring, ring};
 use super::{Caching, RingStats};
 use crate::core::fault::{Fault, fault};
 use crate::core::listeners::Listeners;
-use crate::generator::{Generator, Policies, Refusal, Reserved, Waits};
+use crate::generator::{Generator, Policies, Reserved, Stalled, Waits};
 use crate::pages::Page;
 use crate::registry::Share;
 
@@ -130,7 +130,7 @@ impl Cached {
 
     /// Takes consecutive IDs, at least one and at most as many as `ids` has room for. If there is none, waits for the
     /// clock or the store as the policies allow, but only if `waits` is given.
-    pub fn take(&self, ids: &mut [u64], waits: Option<&mut Waits>) -> Result<usize, Refusal> {
+    pub fn take(&self, ids: &mut [u64], waits: Option<&mut Waits>) -> Result<usize, Stalled> {
         let inner = &*self.0;
         let want = ids.len() as u64;
         let ids = RefCell::new(ids);
@@ -228,7 +228,7 @@ impl Inner {
     }
 
     /// Reserves IDs without the ring, while it is empty: the thread has not padded it yet, or no IDs are available.
-    fn bypass(&self, ids: &mut [u64]) -> Result<usize, Refusal> {
+    fn bypass(&self, ids: &mut [u64]) -> Result<usize, Stalled> {
         Ok(self.hand_out(&self.reserve(ids.len() as u64)?, ids))
     }
 
@@ -241,7 +241,7 @@ impl Inner {
         count
     }
 
-    pub(super) fn reserve(&self, want: u64) -> Result<Reserved, Refusal> {
+    pub(super) fn reserve(&self, want: u64) -> Result<Reserved, Stalled> {
         self.generator.try_count_on(&self.policies, want, self.caching.max_age)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::{Duration, Instant};
 
 use super::cached::Inner;
-use crate::generator::Refusal;
+use crate::generator::Stalled;
 
 /// The number of IDs padded at once. A batch takes 1 or 2 us, and a taker of an empty ring waits for it.
 const BATCH: u64 = 1024;
@@ -14,7 +14,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 impl Inner {
     /// Pads a batch, if there is room. It puts in all IDs that it reserves, so it loses no part of a tick.
-    fn pad(&self) -> Result<(), Refusal> {
+    fn pad(&self) -> Result<(), Stalled> {
         let mut padder = self.padder.lock();
         let room = padder.room();
         if room > 0 {
@@ -26,7 +26,7 @@ impl Inner {
     }
 
     /// Pads until the ring is full or no IDs are available.
-    pub(super) fn fill(&self) -> Result<(), Refusal> {
+    pub(super) fn fill(&self) -> Result<(), Stalled> {
         while self.ring.len() < self.ring.size() {
             self.pad()?;
             if *self.ended.lock() {

@@ -1,5 +1,5 @@
 //! The shared cells: the word, the cells beside it, the encoding of runs, ceilings and marks, and the present state.
-//! The encoding is part of page format 3 and must not change.
+//! The encoding is part of page format 4 and must not change.
 //!
 //! ```text
 //!   high                                                          low

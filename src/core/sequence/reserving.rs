@@ -41,9 +41,9 @@ pub trait Time {
         Ok(())
     }
 
-    /// Called before the swap that replaces the run `previous` by a new `run`. An implementation that records ticks
-    /// does so here, before any caller can generate IDs of the tick. If the swap fails, [`Time::now`] is called again.
-    fn begin_run(&mut self, _previous: &Run, _run: &Run) {}
+    /// Called before the swap that replaces the run `previous` by a new one. If the swap fails, [`Time::now`] is called
+    /// again.
+    fn begin_run(&mut self, _previous: &Run) {}
 }
 
 impl<F: FnMut() -> Tick> Time for F {
@@ -198,7 +198,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
             marks[seen.counter].fetch_max(mark_code(seen.tick), AcqRel);
         }
         if start.next == 0 {
-            time.begin_run(&seen, &start);
+            time.begin_run(&seen);
         }
         let first = if start.next == 0 && rules.random_start {
             fastrand::u64(0..=self.shape.last_sequence / 2)

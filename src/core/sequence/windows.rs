@@ -97,8 +97,8 @@ impl<M: Borrow<Cells>> Sequence<M> {
         is_closed.then_some(closed)
     }
 
-    /// Begins a window above all issued ticks. The authority must have granted it after `closed` was read. Writes in this
-    /// order:
+    /// Begins a window above all issued ticks. The store, if there is one, must have granted it after `closed` was read.
+    /// Writes in this order:
     ///
     /// 1. the floor, since it must rise before its ceiling,
     /// 2. the marks,

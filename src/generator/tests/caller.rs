@@ -30,7 +30,7 @@ impl Instance {
         (instance, clock)
     }
 
-    fn refill(&mut self, may_wait: bool) -> Result<Vec<u64>, Refusal> {
+    fn refill(&mut self, may_wait: bool) -> Result<Vec<u64>, Stalled> {
         let len = self.caller.refill(&mut self.memory, may_wait)?;
         Ok(self.memory.ids[..len as usize].to_vec())
     }
