@@ -4,6 +4,7 @@
 const assert = require('node:assert/strict');
 const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
+const { once } = require('node:events');
 const { hostname } = require('node:os');
 const { join } = require('node:path');
 const { describe, test } = require('node:test');
@@ -382,12 +383,16 @@ describe('a directory', { concurrency: 4 }, () => {
       ];
       const ids = flakes.flatMap((flake) => [...flake.nextIds(1000)]);
       const before = await place.slots();
+      const warned = once(process, 'warning');
       const { floor, holders, latest } = await json('recover', place.url);
       assert.equal(holders, new Set(flakes.map(({ workerId }) => workerId)).size);
       for (const { ceiling } of before.values()) assert.ok(floor >= ceiling);
       await until(() =>
         flakes.every(({ lease }) => lease.state === 'held' && lease.floor >= floor),
       );
+      const [{ code, message, detail }] = await warned;
+      assert.equal(code, 'SNOWFLAKE_NAMESPACE_LOST');
+      assert.ok(`${message} ${detail}`.includes(`snowdrift recover ${place.url}`), detail);
       for (const flake of flakes) {
         assert.ok(flake.lease.floor <= latest);
         await until(() => Date.now() > flake.lease.floor);

@@ -139,7 +139,7 @@ function heldBy(holders, unusable) {
 const LOSSES = {
   taken: (scope) => `was taken over by another ${scope}, since it was not renewed in time`,
   reverted: () =>
-    'is no longer recorded, or with an older ceiling: a table or key was dropped, a backup was restored, a replica that lagged took over, or snowdrift recover was run',
+    'is no longer recorded, or with an older ceiling: a table, key or file was deleted, a backup was restored, a replica that lagged took over, or snowdrift recover was run',
   restored: () => 'may be that of the machine whose snapshot this one was restored from',
   page: () =>
     'has no page of this host any more: the page was deleted, or another process of this host took the workerId over',

@@ -1,7 +1,7 @@
 'use strict';
 // Warnings of the clock, the layout, slots and leases.
 
-const { lossOf, textOf } = require('./faults.js');
+const { lossOf, textOf, urlOf } = require('./faults.js');
 const { propertyOf } = require('../ids/properties.js');
 const { sanitize } = require('./secrets.js');
 const { moment, unixNow } = require('../runtime/time.js');
@@ -112,7 +112,7 @@ function warnOfNamespaceLoss(store, { workerId, lost, isShared, reach }) {
   const remedy =
     propertyOf(store, 'scope') === 'process'
       ? 'Set its auto-increment above all earlier worker IDs'
-      : `After a loss of data, run once: snowdrift recover URL${tools}`;
+      : `After a loss of data, run once: snowdrift recover ${urlOf(name)}${tools}`;
   warn(
     'SNOWFLAKE_NAMESPACE_LOST',
     `workerId ${workerId} of ${name} ${lossOf(lost)}.`,
