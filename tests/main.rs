@@ -3,7 +3,8 @@
 //! | module | what |
 //! |---|---|
 //! | `every_clock_path`, `plain_model`, `shared` | the sequencer, plain and shared, in every order of its steps |
-//! | `host`, `store` | a host's pages and its records, as they are and simulated |
+//! | `host` | a host's pages, as they are and simulated |
+//! | `storm` | processes that lease from a directory, killed and stopped |
 //! | `ring` | the ring |
 //! | `fuzz` | what fuzzing has found worth keeping |
 //! | `rule`, `model` | the sequencer's rule in its plainest form |
@@ -26,4 +27,4 @@ mod shared;
 #[cfg(target_os = "linux")]
 mod steering;
 #[cfg(target_os = "linux")]
-mod store;
+mod storm;

@@ -378,6 +378,7 @@ impl<P: Clone> Driver<P> {
                 None
             }
             Life::Closing(by) if by <= at.mono => Some(Next::End),
+            Life::Closing(by) => Some(self.after(pause.min(by - at.mono))),
             Life::Opening(until) => Some(self.after(pause.min(until + watch - at.mono))),
             _ => Some(self.after(pause)),
         }

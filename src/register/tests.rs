@@ -503,6 +503,9 @@ fn damage_concerns_one_file_and_is_named() {
     fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink("/dev/null", &path).unwrap();
     assert_eq!(unusable(&mut one, KEY), "slot-link");
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert_eq!(unusable(&mut one, KEY), "slot-not-a-file");
     assert!(found(&mut one, OTHER).is_some_and(|(_, record)| record.is_ok()));
     // In a directory, a record is of one worker ID.
     let Record::Namespace(namespace) = namespace() else { panic!() };
@@ -562,6 +565,74 @@ fn who_replaces_a_record_as_an_operator_holds_nothing() {
     assert_eq!(line(&mut operator), Some((3, 1, true)));
     drop(holder);
     assert_eq!(line(&mut operator), Some((3, 1, false)));
+}
+
+#[test]
+fn no_damaged_byte_makes_another_record_of_a_confirmed_one() {
+    let directory = TempDir::new().unwrap();
+    let mut one = register(directory.path());
+    for token in 1..4 {
+        write(&mut one, KEY, token, bucket(false, token as i64), token - 1);
+    }
+    let (path, record) = (one.path_of(KEY), found(&mut one, KEY));
+    let whole = fs::read(&path).unwrap();
+    let read = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        found(&mut register(directory.path()), KEY)
+    };
+    let refused = Some((Token(0), Err(Unreadable::Format)));
+    let written =
+        |at: &usize| at % 20480 < 600 || (4096..4700).contains(at) || at.is_multiple_of(97);
+    let mut count = 0;
+    for at in (0..whole.len()).filter(written) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= [0x01, 0x80, 0xff][at % 3];
+        let now = read(&bytes);
+        count += u32::from(now == refused);
+        assert!(now == record || now == refused, "byte {at}: {now:?}");
+    }
+    assert!((150..800).contains(&count), "{count} of the file's bytes count");
+    for len in [0, 1, 8, 11, 12, 79, 80, 4095, 4096, whole.len() - 1] {
+        assert_eq!(read(&whole[..len]), refused, "{len}");
+    }
+    assert_eq!(read(&whole), record);
+}
+
+#[test]
+fn what_others_may_have_placed_is_not_used() {
+    // SAFETY: it only answers.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("skipped: only root can give files to others");
+        return;
+    }
+    use std::os::unix::fs::{PermissionsExt, chown};
+    let directory = TempDir::new().unwrap();
+    let mut one = register(directory.path());
+    write(&mut one, KEY, 1, bucket(false, 1), 0);
+    let path = one.path_of(KEY);
+    let set_mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set_mode(&path, 0o666);
+    assert_eq!(unusable(&mut one, KEY), "slot-writable");
+    set_mode(&path, 0o600);
+    chown(&path, Some(4711), None).unwrap();
+    assert_eq!(unusable(&mut one, KEY), "slot-owner");
+    chown(&path, Some(0), None).unwrap();
+    fs::hard_link(&path, directory.path().join("link")).unwrap();
+    assert_eq!(line(&mut one), Some((1, 1, false)), "nobody else can have made the link");
+    set_mode(directory.path(), 0o777);
+    assert_eq!(unusable(&mut one, KEY), "slot-linked");
+}
+
+#[test]
+fn a_disk_that_is_full_at_the_start_leaves_nothing_behind() {
+    let directory = TempDir::new().unwrap();
+    let full: Flush = Arc::new(|_, _| Err(io::ErrorKind::StorageFull.into()));
+    let mut one = Register::with(directory.path(), full).unwrap();
+    let failure = tried(&mut one, KEY, 1, bucket(false, 1), 0).unwrap_err();
+    assert_eq!(failure.class, Class::Io(io::ErrorKind::StorageFull));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 #[test]

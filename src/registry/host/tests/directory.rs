@@ -2,11 +2,19 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
+use super::super::super::request::By;
 use super::driven::{CALM_MS, LIMITS, World, register};
+use super::{DATACENTER, request_in};
+use crate::core::clock::{Clock, SystemClock};
+use crate::core::layout::Layout;
 use crate::files::path::paths_in;
+use crate::lease::Key;
+use crate::registry::{Request, Share};
 
 const CLAIM: Option<u64> = Some(2);
 
@@ -164,6 +172,129 @@ fn a_stopped_holder_keeps_its_slot_until_it_has_expired_for_half_a_ttl() {
 }
 
 #[test]
+fn a_stopped_renewer_is_replaced_by_another_process_of_its_host() {
+    let mut world = World::in_directory(1);
+    let processes = [(); 2].map(|()| world.process(0));
+    let leases = processes.map(|process| world.start(process, CLAIM));
+    world.pass(LIMITS.ttl);
+    world.stop(leases[0]);
+    for _ in 0..50 {
+        world.pass(LIMITS.ttl / 10);
+        assert!(world.draw(leases[1]).is_some(), "{:?}", world.logs());
+    }
+    world.go_on(leases[0], true, true);
+    world.pass(LIMITS.ttl);
+    assert!(leases.iter().all(|at| world.draw(*at).is_some() && world.lease(*at).log == ["open"]));
+}
+
+#[test]
+fn many_processes_flush_as_often_as_one_also_where_they_join_a_low_ceiling_at_once() {
+    let flushes = |count: usize| {
+        let mut world = World::in_directory(1);
+        let processes: Vec<_> = (0..count).map(|_| world.process(0)).collect();
+        for process in &processes {
+            world.start(*process, CLAIM);
+        }
+        world.pass(10 * LIMITS.ttl);
+        processes.iter().for_each(|process| world.kill(*process));
+        world.pass(2 * LIMITS.ttl);
+        let leases: Vec<_> = processes.iter().map(|process| world.start(*process, CLAIM)).collect();
+        world.pass(CALM_MS);
+        assert!(leases.iter().all(|at| world.tenure(*at).is_some()), "{:?}", world.logs());
+        assert!(world.draw(leases[0]).is_some());
+        world.disk.flushes.load(SeqCst)
+    };
+    let [one, sixteen] = [1, 16].map(flushes);
+    assert!(sixteen <= one + one / 10, "{sixteen} by 16, {one} by one");
+}
+
+#[test]
+fn openings_without_an_id_take_no_ticks() {
+    let mut world = World::in_directory(1);
+    let process = world.process(0);
+    let first = world.start(process, CLAIM);
+    world.pass(1_000);
+    let last = world.draw(first).unwrap();
+    world.close(first);
+    for _ in 0..9 {
+        let next = world.start(process, CLAIM);
+        assert_eq!(world.window(next).floor, last);
+        world.close(next);
+    }
+    assert!(world.lines().iter().all(|(_, is_held, window)| !is_held && window.ceiling == last));
+}
+
+#[test]
+fn a_file_that_is_cut_off_while_it_is_used_ends_renewals_until_it_is_deleted() {
+    let mut world = World::in_directory(1);
+    let process = world.process(0);
+    let one = world.start(process, CLAIM);
+    world.pass(LIMITS.ttl);
+    let ceiling = world.window(one).ceiling;
+    let path = world.register().unwrap().path_of(Key::Bucket(DATACENTER, 2));
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(100).unwrap();
+    world.pass(5 * LIMITS.ttl);
+    assert!(world.lease(one).log.ends_with(&["failed"]) && world.window(one).ceiling == ceiling);
+    assert_eq!(world.draw(one), None);
+    fs::remove_file(path).unwrap();
+    world.pass(CALM_MS);
+    assert!(world.draw(one) > Some(ceiling), "{:?}", world.logs());
+}
+
+#[test]
+fn what_was_issued_without_a_lease_is_not_issued_under_one_nor_the_other_way() {
+    let mut world = World::in_directory(1);
+    let [plain, leased] = [(); 2].map(|()| world.process(0));
+    // The page of a node without a lease is used by the system's clock.
+    let free = Request {
+        worker_id: CLAIM,
+        by: By::Free,
+        ..request_in(world.layout, world.directories[0].path())
+    };
+    let draw = |share: &Share| share.try_reserve_next(|_| 1).ok().map(|drawn| drawn.block.tick);
+    let share = world.run(plain, || free.open()).unwrap().unwrap();
+    std::thread::sleep(Duration::from_millis(2));
+    let last = draw(&share).unwrap();
+    world.time = SystemClock.now().ms - 30_000;
+    let one = world.start(leased, CLAIM);
+    world.pass(1_000);
+    assert_eq!(world.tenure(one), None, "it is in use");
+    world.run(plain, || drop(share));
+    world.pass(5_000);
+    assert!(world.tenure(one).is_some(), "{:?}", world.logs());
+    assert!(world.window(one).floor >= last || world.draw(one).is_none());
+    world.pass(60_000);
+    let last = world.draw(one).unwrap();
+    let kind = |world: &mut World| {
+        world.run(plain, || free.open()).err().map(|failure| failure.fault.kind)
+    };
+    assert_eq!(kind(&mut world), Some("page-kind"));
+    world.close(one);
+    let share = world.run(plain, || free.open()).unwrap().unwrap();
+    assert!(last > world.layout.tick_at(SystemClock.now().ms) && draw(&share).is_none());
+    world.run(plain, || drop(share));
+}
+
+#[test]
+fn another_layout_or_epoch_is_refused() {
+    let mut world = World::in_directory(2);
+    let processes = [0, 1].map(|host| world.process(host));
+    let one = world.start(processes[0], CLAIM);
+    for layout in [
+        Layout { epoch_ms: world.layout.epoch_ms - 1, ..world.layout },
+        Layout { sequence_bits: 5, timestamp_bits: 42, ..world.layout },
+    ] {
+        let ours = std::mem::replace(&mut world.layout, layout);
+        let other = world.start(processes[1], None);
+        assert_eq!(world.tenure(other), None);
+        assert_eq!(world.lease(other).log, ["refused"]);
+        world.layout = ours;
+    }
+    world.pass(LIMITS.ttl);
+    assert!(world.draw(one).is_some());
+}
+
+#[test]
 fn after_a_reboot_nothing_repeats_whatever_the_clock_shows() {
     for (by, is_clean) in
         [(0, true), (0, false), (-20_000, true), (-20_000, false), (60_000, false)]
@@ -176,8 +307,7 @@ fn after_a_reboot_nothing_repeats_whatever_the_clock_shows() {
         if is_clean {
             world.close(first);
         }
-        world.kill(process);
-        world.directories[0] = tempfile::tempdir_in("/dev/shm").unwrap();
+        world.reboot(0);
         world.time += by;
         let next = world.start(process, CLAIM);
         assert_eq!(world.lease(next).log, ["open"], "at once");
@@ -235,7 +365,7 @@ fn an_old_copy_under_living_holders_is_noticed_by_their_page() {
 
 #[test]
 fn a_deleted_file_costs_a_wait_and_no_id() {
-    for name in ["namespace.slot", "datacenter-1-worker-2.slot", "all"] {
+    for name in ["namespace.slot", "datacenter-3-worker-2.slot", "all"] {
         let mut world = World::in_directory(1);
         let process = world.process(0);
         let one = world.start(process, CLAIM);

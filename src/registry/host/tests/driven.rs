@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -13,9 +14,11 @@ use tempfile::TempDir;
 use super::super::*;
 use super::{DATACENTER, request_in};
 use crate::core::clock::{Clock, SystemClock};
+use crate::core::fault::Class;
 use crate::core::layout::Layout;
 use crate::core::sequence::Rules;
 use crate::core::sequencer::NEVER;
+use crate::files::path::paths_in;
 use crate::lease::{
     At, Call, Driver, Holder, Input, Key, Limits, Next, Patience, Record, Reply, Report, Settings,
 };
@@ -99,6 +102,13 @@ pub(super) fn settings(layout: Layout, limits: Limits, claim: Option<u64>) -> Se
     }
 }
 
+/// The disk of a directory.
+#[derive(Default)]
+pub(super) struct Disk {
+    pub(super) flushes: AtomicUsize,
+    pub(super) fails: AtomicBool,
+}
+
 /// A lease of a process.
 pub(super) struct Lease {
     process: usize,
@@ -122,6 +132,9 @@ pub(super) struct World {
     pub(super) shared: Option<TempDir>,
     pub(super) directories: Vec<TempDir>,
     pub(super) stores: Vec<Store>,
+    pub(super) disk: Arc<Disk>,
+    /// By how many ms the hosts' clocks are off.
+    pub(super) off: Vec<i64>,
     /// By number: the host, and the process.
     processes: Vec<(usize, Process)>,
     leases: Vec<Option<Lease>>,
@@ -138,6 +151,8 @@ impl World {
             shared: None,
             directories: (0..hosts).map(directory).collect(),
             stores: vec![Store::default()],
+            disk: Arc::default(),
+            off: vec![0; hosts],
             processes: Vec::new(),
             leases: Vec::new(),
             // Ahead of the clock by which new pages begin.
@@ -152,7 +167,16 @@ impl World {
     }
 
     pub(super) fn register(&self) -> Option<Register> {
-        self.shared.as_ref().map(|path| register(path.path()))
+        let disk = self.disk.clone();
+        let flush = move |_: &Path, _: &fs::File| {
+            disk.flushes.fetch_add(1, SeqCst);
+            match disk.fails.load(SeqCst) {
+                true => Err(std::io::ErrorKind::StorageFull.into()),
+                false => Ok(()),
+            }
+        };
+        let directory = self.shared.as_ref()?.path();
+        Some(Register::with(directory, Arc::new(flush)).unwrap())
     }
 
     /// The lines of the register: their worker IDs, whether they are held, and the ticks.
@@ -174,6 +198,11 @@ impl World {
     pub(super) fn process(&mut self, host: usize) -> usize {
         self.processes.push((host, Process::default()));
         self.processes.len() - 1
+    }
+
+    /// Does this as a process.
+    pub(super) fn run<R>(&mut self, process: usize, work: impl FnOnce() -> R) -> R {
+        self.processes[process].1.run(work)
     }
 
     /// Starts a lease, as far as it comes.
@@ -225,7 +254,7 @@ impl World {
     /// The clocks of a process's host.
     fn at(&self, process: usize) -> At {
         let host = self.processes[process].0;
-        At { mono: self.time, wall: self.time + CLOCKS[host % CLOCKS.len()] }
+        At { mono: self.time, wall: self.time + CLOCKS[host % CLOCKS.len()] + self.off[host] }
     }
 
     pub(super) fn lease(&mut self, lease: usize) -> &mut Lease {
@@ -291,7 +320,14 @@ impl World {
         let lease = self.leases[at].as_mut().unwrap();
         match &mut lease.register {
             None => self.stores[lease.store].answer(call),
-            Some(register) => register.answer(call, WAIT).unwrap(),
+            Some(register) => match register.answer(call, WAIT) {
+                Err(failure) => {
+                    let is_damaged = failure.class == Class::Slot;
+                    assert!(is_damaged || self.disk.fails.load(SeqCst), "{failure:?}");
+                    Reply::Failed
+                }
+                Ok(reply) => reply,
+            },
         }
     }
 
@@ -349,6 +385,16 @@ impl World {
             }
         }
         self.processes[process].1 = Process::default();
+    }
+
+    /// A host boots anew.
+    pub(super) fn reboot(&mut self, host: usize) {
+        for process in 0..self.processes.len() {
+            if self.processes[process].0 == host {
+                self.kill(process);
+            }
+        }
+        self.directories[host] = tempfile::tempdir_in("/dev/shm").unwrap();
     }
 
     /// Time passes. Everybody does what is due, and draws.
@@ -648,9 +694,10 @@ fn a_page_of_another_namespace_keeps_its_worker_id_until_its_ceiling_has_passed(
 
 #[test]
 fn processes_that_come_and_go_in_any_order_draw_no_id_twice() {
-    for seed in 0..if cfg!(debug_assertions) { 10 } else { 60 } {
-        come_and_go(World::new(2), seed, 120);
-        come_and_go(World::in_directory(2), seed, 120);
+    for seed in 0..if cfg!(debug_assertions) { 12 } else { 60 } {
+        come_and_go(World::new(2), seed, 120, NOTHING);
+        let harm = seed as u8 % 3;
+        come_and_go(World::in_directory(hosts(harm)), seed, 120, harm);
     }
 }
 
@@ -658,20 +705,32 @@ fn processes_that_come_and_go_in_any_order_draw_no_id_twice() {
 #[ignore = "a storm: npm run storms -- rust"]
 fn processes_that_come_and_go_for_long_draw_no_id_twice() {
     for seed in 1000..1100 {
-        come_and_go(World::new(2), seed, 600);
-        come_and_go(World::in_directory(2), seed, 600);
+        come_and_go(World::new(2), seed, 600, NOTHING);
+        for harm in [NOTHING, MACHINES, FILES] {
+            come_and_go(World::in_directory(hosts(harm)), seed, 600, harm);
+        }
     }
 }
 
-/// Two hosts of up to four processes each, which start, close, are killed and stopped in the middle of calls; pages lose a name;
-/// hosts sleep. The store keeps what it has confirmed.
-fn come_and_go(world: World, seed: u64, deeds: usize) {
+/// What else happens where a directory is shared: nothing; clocks that step, reboots and a full disk; files that are deleted.
+const NOTHING: u8 = 0;
+const MACHINES: u8 = 1;
+const FILES: u8 = 2;
+
+/// Where all files of a directory are deleted, another host than those that used it knows nothing of it.
+fn hosts(harm: u8) -> usize {
+    if harm == FILES { 1 } else { 2 }
+}
+
+/// Up to eight processes of one or two hosts, which start, close, are killed and stopped in the middle of calls; pages lose a name;
+/// hosts sleep. What is confirmed is kept, but for files that are deleted.
+fn come_and_go(world: World, seed: u64, deeds: usize, harm: u8) {
     // Choices follow from it, too; tokens do not.
     fastrand::seed(seed);
     let mut random = fastrand::Rng::with_seed(seed);
     let mut world = World { layout: COARSE, ..world };
     for _ in 0..8 {
-        let host = world.processes.len() % 2;
+        let host = world.processes.len() % world.directories.len();
         world.process(host);
     }
     let mut freed = None;
@@ -679,7 +738,7 @@ fn come_and_go(world: World, seed: u64, deeds: usize) {
         let living: Vec<usize> =
             (0..world.leases.len()).filter(|at| world.leases[*at].is_some()).collect();
         let any = living.get(random.usize(..living.len().max(1))).copied();
-        match (random.u8(..12), any) {
+        match (random.u8(..if harm == NOTHING { 12 } else { 15 }), any) {
             (0..=2, _) if living.len() < 10 => {
                 let process = random.usize(..8);
                 // Some want what another one had just now.
@@ -708,10 +767,26 @@ fn come_and_go(world: World, seed: u64, deeds: usize) {
                 let _ = fs::remove_file(path.with_extension(name));
             }
             (10, _) => world.pass(random.i64(1..2 * LIMITS.ttl)),
+            (12, _) if harm == MACHINES => {
+                world.off[random.usize(..2)] =
+                    random.i64(-60_000..60_000) / [1, 100][random.usize(..2)];
+            }
+            (13, _) if harm == MACHINES => world.reboot(random.usize(..2)),
+            (14, _) if harm == MACHINES => {
+                world.disk.fails.fetch_xor(true, SeqCst);
+            }
+            (12, _) if harm == FILES => {
+                let files = paths_in(world.shared.as_ref().unwrap().path(), "slot").unwrap();
+                if let Some(path) = files.get(random.usize(..files.len().max(1))) {
+                    fs::remove_file(path).unwrap();
+                }
+            }
             _ => world.pass(random.i64(1..2_000)),
         }
     }
     // Those that are stopped die. Then all is well.
+    world.disk.fails.store(false, SeqCst);
+    world.off.fill(0);
     for at in 0..world.leases.len() {
         if world.leases[at].as_ref().is_some_and(|one| one.held.is_some() || one.has_ended) {
             let process = world.leases[at].as_ref().map_or(0, |lease| lease.process);
