@@ -6,9 +6,8 @@ use crate::core::layout::{MAX_COUNTERS, Tick};
 /// The high mark of an unused counter value.
 pub const NEVER: Tick = -1;
 
-/// The high marks: for each value of the clock-back counter, the highest tick issued under it.
-///
-/// A restart needs nothing else: a sequencer that starts from these marks issues no ID again.
+/// The high marks: for each value of the clock-back counter, the highest tick issued under it. A sequencer that starts
+/// from them issues no ID again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HighMarks {
     /// By counter value; [`NEVER`] if none was issued.

@@ -55,7 +55,7 @@ pub struct Stats {
     pub waited: Duration,
     /// Clock rollbacks.
     pub rollbacks: u64,
-    /// The high marks of the page, shared by all its users. A restart needs nothing else.
+    /// The high marks of the page, shared by all its users.
     pub high: HighMarks,
 }
 

@@ -76,9 +76,7 @@ impl Generator {
 
     /// Raises the ceiling to the tick that the store confirmed.
     pub fn raise_ceiling(&self, ceiling: Tick) {
-        let page = self.page();
-        let sequence = page.sequence();
-        sequence.raise_ceiling(sequence.window_number(), ceiling);
+        self.page().sequence().raise_ceiling(ceiling);
         self.renewals.notify_raised();
     }
 

@@ -25,4 +25,4 @@ mod windows;
 
 pub use cells::{Cells, Run, Sequence};
 pub use reserving::{Rules, Time};
-pub use windows::{Closed, NotBegun, WindowNumber};
+pub use windows::{Closed, NotBegun};

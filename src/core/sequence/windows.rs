@@ -9,10 +9,6 @@ use super::cells::{
 use crate::core::layout::Tick;
 use crate::core::sequencer::{HighMarks, Window};
 
-/// The number of a window of the cells. A ceiling is valid only in its own window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WindowNumber(u64);
-
 /// The state of closed cells, read before their slot was acquired again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed {
@@ -30,26 +26,20 @@ pub enum NotBegun {
 }
 
 impl<M: Borrow<Cells>> Sequence<M> {
-    /// The number of the present window. Read it before the call that asks the store for a higher ceiling.
-    pub fn window_number(&self) -> WindowNumber {
-        WindowNumber(self.cells().window.load(Acquire) >> CEILING_BITS)
-    }
-
-    /// Raises the ceiling to the tick that the store confirmed. Returns whether `number` is still the present window.
-    /// Otherwise changes nothing, so a late confirmation is harmless.
+    /// Raises the ceiling of the present window to the tick that the store confirmed for it.
     ///
     /// The ceiling can be outside the word because it only rises: a caller that reads an older one only issues less.
-    pub fn raise_ceiling(&self, number: WindowNumber, ceiling: Tick) -> bool {
+    pub fn raise_ceiling(&self, ceiling: Tick) {
         let window = &self.cells().window;
-        let raised = number.0 << CEILING_BITS | ceiling_code(ceiling);
+        let raised = |seen: u64| seen >> CEILING_BITS << CEILING_BITS | ceiling_code(ceiling);
         let mut seen = window.load(Acquire);
-        while seen >> CEILING_BITS == number.0 && raised < seen {
-            match window.compare_exchange(seen, raised, AcqRel, Acquire) {
-                Ok(_) => return true,
+        // A higher ceiling has a lower code.
+        while raised(seen) < seen {
+            match window.compare_exchange(seen, raised(seen), AcqRel, Acquire) {
+                Ok(_) => return,
                 Err(now) => seen = now,
             }
         }
-        seen >> CEILING_BITS == number.0
     }
 
     /// Raises the floor: nothing at or below this tick is issued from now on, except by reservations under way.
@@ -102,7 +92,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
     ///
     /// 1. the floor, since it must rise before its ceiling,
     /// 2. the marks,
-    /// 3. the ceiling, with a new window number, so that late confirmations of other windows do not raise it,
+    /// 3. the ceiling, with a new window number: so of two that begin one at once, one does,
     /// 4. the word, one tick above all runs of its counter value, so that no paused caller has loaded an equal word.
     ///
     /// No ID of that tick is issued yet. So the tick below it counts as exhausted, and an earlier tick as a rollback.
@@ -114,7 +104,7 @@ impl<M: Borrow<Cells>> Sequence<M> {
         closed: &Closed,
         bounds: Window,
         used: Option<(Tick, u64)>,
-    ) -> Result<WindowNumber, NotBegun> {
+    ) -> Result<(), NotBegun> {
         let Cells { word, window, floor, marks, .. } = self.cells();
         let shape = &self.shape;
         let run = shape.unpack(closed.word);
@@ -142,13 +132,13 @@ impl<M: Borrow<Cells>> Sequence<M> {
         }
         let open = shape.pack(Run { tick, counter: 0, next, lead: 0 });
         match word.compare_exchange(closed.word, open, AcqRel, Acquire) {
-            Ok(_) => Ok(WindowNumber(number)),
+            Ok(_) => Ok(()),
             Err(_) => Err(NotBegun::Overtaken),
         }
     }
 
     /// Whether a window ever began.
     pub fn has_had_window(&self) -> bool {
-        self.window_number().0 > 0
+        self.cells().window.load(Acquire) >> CEILING_BITS > 0
     }
 }
