@@ -181,6 +181,23 @@ onMachine(
 );
 
 onMachine(
+  'after kill -9 and a clock that has jumped ahead IDs go on at once',
+  async ({ machine, start, state }) => {
+    const options = { datacenterId: 1, workerId: 2, state, ttl: 60_000 };
+    const first = start(options);
+    await first.drawn(500);
+    first.kill('SIGKILL');
+    await first.ended;
+    machine.clock = 3_600_000;
+    const second = start(options);
+    await second.drawn(500);
+    const { refusals } = await second.stop();
+    assert.deepEqual(refusals, {});
+    assert.equal(countDuplicatesOf([first.ids(), second.ids()]), 0);
+  },
+);
+
+onMachine(
   'a process that is stopped for longer than its window holds up no other, and continues',
   async ({ start, state }) => {
     const options = { datacenterId: 1, workerId: 2, state, ttl: 1000, maxWait: 30_000 };

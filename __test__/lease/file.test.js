@@ -270,7 +270,7 @@ scene(
     await close(one);
     const { code, message } = await one.refusal({ datacenterId: 1, workerId: 0 });
     assert.equal(code, 'ERR_SNOWFLAKE_CONFLICT');
-    assert.match(message, new RegExp(`worker-0\\.page is used under a lease .*${other.pid}`));
+    assert.match(message, new RegExp(`worker-0\\.page is used .* by process ${other.pid},`));
     const ahead = await refusal(lease(one, url, { maxAhead: 7 }));
     assert.equal(ahead.code, 'ERR_SNOWFLAKE_CONFLICT');
     assert.match(

@@ -198,7 +198,9 @@ impl<P: Clone> Machine<P> {
 
     /// This process's store shows the page's line: it issues from the page, too.
     fn joined(&mut self, now: Word) -> Option<Command> {
-        self.go_on(Stage::Using(Some(now)));
+        // Rule 11 is about copied stores. A copied directory is another namespace: whoever finds the line in it has the page's own.
+        let is_proven = self.settings.has_own_clock;
+        self.go_on(Stage::Using(if is_proven { None } else { Some(now) }));
         self.renewing = None;
         Some(Command::Open)
     }
