@@ -247,14 +247,21 @@ describe('a directory', { concurrency: 4 }, () => {
       const { namespace, slots } = await json('slots', place.url);
       assert.deepEqual([slots.length, slots[0].state], [1, 'free']);
       assert.match(namespace.fault, /namespace\.slot is not a snowdrift slot file/);
-      const limits = ['--ttl', '10000', '--max-clock-skew', '10000', '--max-ahead', '0'];
+      const limits = ['--ttl', '10000', '--max-ahead', '0'];
       const values = ['--layout', 'node', ...limits];
       for (const args of [[], ['--new'], values]) {
         const { code, stderr } = await run(['recover', place.url, ...args]);
         assert.equal(code, 1);
-        assert.match(stderr, /namespace\.slot is not a snowdrift slot file\. .*move the file away/);
+        assert.match(
+          stderr,
+          /namespace\.slot is not a snowdrift slot file\. .*Move it away, and run: snowdrift recover file:/,
+        );
       }
       assert.equal(fs.readFileSync(file, 'utf8'), 'hello');
+      assert.throws(() => claims(3), {
+        code: 'ERR_SNOWFLAKE_STORE',
+        message: new RegExp(`Move it away, and run: snowdrift recover ${place.url}$`),
+      });
       fs.rmSync(file);
       const { stdout } = await run(['slots', place.url]);
       assert.match(stdout, /^The record of the namespace is gone, its slots are not/);
@@ -293,7 +300,8 @@ describe('a directory', { concurrency: 4 }, () => {
       const { stderr } = await run(['slots', place.url]);
       assert.ok(stderr.includes(`snowdrift recover ${place.url} --new`), stderr);
       assert.deepEqual(fs.readdirSync(place.path), []);
-      await json('recover', place.url, '--new');
+      const { ttl, maxClockSkew } = await json('recover', place.url, '--new');
+      assert.deepEqual([ttl, maxClockSkew], [10_000, 10_000]);
       const { stderr: again } = await run(['recover', place.url, '--new']);
       assert.match(again, /exists already, with the ID/);
       assert.ok(again.includes(`run: snowdrift recover ${place.url}`), again);

@@ -8,7 +8,7 @@
 
 const { SnowFlakeError, unwrap } = require('../messages/errors.js');
 const { layoutKey } = require('../ids/layout-key.js');
-const { LIMIT_RANGES, readLeaseOptions } = require('../generator/options.js');
+const { DIRECTORY_LIMITS, LIMIT_RANGES, readLeaseOptions } = require('../generator/options.js');
 const native = require('../runtime/native.js');
 const { formatConflict } = require('../stores/failures.js');
 const { moment } = require('../runtime/time.js');
@@ -68,11 +68,13 @@ function readLimitFlags(flags) {
 
 async function run(flags, positionals, { show, usage }) {
   const url = readStoreUrl('recover', positionals, usage);
-  const [limits, layout] = [readLimitFlags(flags), readLayoutFlags(flags)];
+  const [given, layout] = [readLimitFlags(flags), readLayoutFlags(flags)];
   const isNew = flags.new === true;
-  const { namespace, notes, ...more } = await records.withRecords(url, (store) =>
-    isNew ? create(store, limits, layout) : recover(store, limits, layout),
-  );
+  const { namespace, notes, ...more } = await records.withRecords(url, (store) => {
+    const { ttl, maxClockSkew } = store.isDirectory ? DIRECTORY_LIMITS : {};
+    if (isNew) return create(store, { ttl, maxClockSkew, ...given }, layout);
+    return recover(store, { maxClockSkew, ...given }, layout);
+  });
   show({ ...records.asJson(namespace), ...more }, () =>
     [...records.namespaceLines(namespace), ...(notes ?? notesOf(namespace, more))].join('\n'),
   );

@@ -52,6 +52,9 @@ const OPTION_KEYS = [
 /** The minimum age of an epoch. A younger one was probably read from the clock, and differs with each start. */
 const LEAST_AGE_MS = 3_600_000;
 
+/** Of the holders of a directory: the usual ttl, and what no option sets (src/registry/keeper.rs). */
+const DIRECTORY_LIMITS = { ttl: TTL_MS.usual, maxClockSkew: MAX_CLOCK_SKEW_MS };
+
 /** The ranges of the limits that a namespace records, in ms. */
 const LIMIT_RANGES = {
   ttl: [TTL_MS.min, TTL_MS.max],
@@ -242,6 +245,7 @@ function readLeaseOptions(options = NONE, directory, isOfEnvironment = false) {
 
 module.exports = {
   ALL_KEYS,
+  DIRECTORY_LIMITS,
   LIMIT_RANGES,
   OPTION_KEYS,
   readLeaseOptions,

@@ -2,7 +2,7 @@
 // The code and the text of each fault of a native call. Rust sends its kind and its values: `fault!` in src/.
 // js/messages/refusals.js has the texts of calls that got no ID.
 
-const { join } = require('node:path');
+const { basename, dirname, join } = require('node:path');
 const { pathToFileURL } = require('node:url');
 
 const { ownOf } = require('../ids/properties.js');
@@ -76,6 +76,12 @@ function urlOf(store) {
   if (!isDirectory(store)) return 'URL';
   const { href } = pathToFileURL(store.slice('file://'.length));
   return /^[\w:/.@%-]+$/.test(href) ? href : `'${href.replaceAll("'", '%27')}'`;
+}
+
+/** What to do with a file of a directory that is no record. */
+function slotRemedy(place) {
+  if (basename(place) !== 'namespace.slot') return SLOT_REMEDY;
+  return `snowdrift left it unchanged. Move it away, and run: snowdrift recover ${urlOf(`file://${dirname(place)}`)}`;
 }
 
 /** The file of a record of a directory, as src/register names it. @param key 'namespace', or 'DATACENTER/WORKER' */
@@ -256,12 +262,12 @@ const TEXTS = {
     'not-fixed': ({ place }) =>
       `${place} is not on a fixed disk of this machine: other machines could change it, or somebody could unplug it while processes share it. Set SNOWDRIFT_SHARED to a directory on a fixed disk`,
     'slot-io': (values) => refusalOfSystem(values, SLOT_REMEDIES),
-    'slot-damaged': ({ place }) => `${place} is damaged. ${SLOT_REMEDY}`,
-    'slot-foreign': ({ place }) => `${place} is not a snowdrift slot file. ${SLOT_REMEDY}`,
+    'slot-damaged': ({ place }) => `${place} is damaged. ${slotRemedy(place)}`,
+    'slot-foreign': ({ place }) => `${place} is not a snowdrift slot file. ${slotRemedy(place)}`,
     'slot-misnamed': ({ place, datacenter, worker }) =>
-      `${place} is the file of datacenterId ${datacenter} and workerId ${worker} under another name. ${SLOT_REMEDY}`,
+      `${place} is the file of datacenterId ${datacenter} and workerId ${worker} under another name. ${slotRemedy(place)}`,
     'slot-length': ({ place, length, wanted }) =>
-      `${place} is ${length > wanted ? 'at least ' : ''}${length} bytes long and should be ${wanted}: it was truncated, or is not a slot file. ${SLOT_REMEDY}`,
+      `${place} is ${length > wanted ? 'at least ' : ''}${length} bytes long and should be ${wanted}: it was truncated, or is not a slot file. ${slotRemedy(place)}`,
     'slot-newer': ({ place, format, known }) =>
       `${place} was written by a newer snowdrift (format ${format}; this one reads ${known}). Update snowdrift here, or use another workerId`,
     'slot-older': ({ place, format, known }) =>
