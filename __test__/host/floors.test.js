@@ -6,8 +6,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
 const { gate } = require('../support/amount.js');
-const { missing, onMachine, underShiftedClock } = require('../support/machine.js');
-const { SnowFlake } = require('../support/support.js');
+const { missing, underShiftedClock } = require('../support/machine.js');
 
 const skip = gate || missing();
 
@@ -63,15 +62,3 @@ test('SnowFlake.lease() does not wait for one that is further behind', { skip },
   assert.equal(code, 'ERR_SNOWFLAKE_WINDOW');
   assert.ok(retryAfterMs > 100_000, String(retryAfterMs));
 });
-
-onMachine(
-  'processes with state and those that lease share a slot of their host',
-  async ({ start, state }) => {
-    const first = start({ datacenterId: 1, workerId: 5, state });
-    await first.drawn(10);
-    const second = start({ datacenterId: 1, lease: `file://${state}` });
-    await second.drawn(10);
-    assert.equal(SnowFlake.parse(second.ids()[0]).workerId, 5);
-  },
-  { skip },
-);
