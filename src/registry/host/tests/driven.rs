@@ -602,6 +602,20 @@ fn a_taker_that_is_stopped_keeps_others_waiting_with_a_bound() {
 }
 
 #[test]
+fn a_release_ends_in_time_though_the_disk_fails() {
+    let mut world = World::in_directory(1);
+    let process = world.process(0);
+    let one = world.start_in(process, None, 0, is_take);
+    let call = world.lease(one).held.clone().unwrap();
+    assert_eq!(world.answer(one, &call), Reply::Written);
+    world.disk.fails.store(true, SeqCst);
+    // It has to free what it took.
+    world.close(one);
+    world.disk.fails.store(false, SeqCst);
+    assert!(matches!(world.lines()[..], [(_, false, _)]), "since no process locks its file");
+}
+
+#[test]
 fn a_reply_that_is_lost_is_looked_up() {
     for is_applied in [true, false] {
         let mut world = World::new(1);
