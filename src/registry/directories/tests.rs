@@ -232,6 +232,10 @@ fn a_disk_that_fails_stops_nobody_before_the_ceiling() {
             Err(_) => true,
         });
         assert!(now_tick() > reached && ceiling() == reached);
+        // Who waits for the store waits as long as it said, and no longer.
+        let policies = Policies { max_wait: Duration::from_millis(30), ..Policies::default() };
+        let impatient = Request { policies, ..place.request(Scope::Host) };
+        assert!(page.share(&impatient).unwrap().fill(&mut [0; 1]).is_err());
         if fault == IS_FULL {
             until(|| lease.state().failure.is_some());
             let failure = lease.state().failure.unwrap();

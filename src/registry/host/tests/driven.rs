@@ -602,6 +602,20 @@ fn a_taker_that_is_stopped_keeps_others_waiting_with_a_bound() {
 }
 
 #[test]
+fn a_stopped_taker_keeps_nobody_from_a_page_that_is_open() {
+    for mut world in [World::new(1), World::in_directory(1)] {
+        let processes = [(); 3].map(|()| world.process(0));
+        let one = world.start(processes[0], Some(2));
+        world.start_in(processes[1], Some(1), 0, is_take);
+        for claim in [Some(2), None] {
+            let joined = world.start(processes[2], claim);
+            assert_eq!(world.lease(joined).log, ["open"], "at once");
+            assert_eq!(world.tenure(joined), world.tenure(one));
+        }
+    }
+}
+
+#[test]
 fn a_release_ends_in_time_though_the_disk_fails() {
     let mut world = World::in_directory(1);
     let process = world.process(0);
