@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::executor::{Executor, Leased};
-use super::host::HostPages;
+use super::host_pages::HostPages;
 use super::keeper::{CALL_MS, Keeper, directory_settings, now};
 use super::request::Request;
 use super::share::Share;

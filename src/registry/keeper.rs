@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::host::HostPages;
 use super::host_page::HostPage;
+use super::host_pages::HostPages;
 use super::reasons::Reasons;
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::{Failure, Fault};

@@ -7,7 +7,8 @@
 //! | `entry` | the process's entry for a node: its generators and their users |
 //! | `share` | one user's share in a node's generator; what the last one releases |
 //! | `open` | opens what a request names |
-//! | `host` | the host's pages, as leases see them |
+//! | `host` | this host, as the protocol of leases sees it |
+//! | `host_pages` | the host's leased pages, for one lease |
 //! | `host_page` | such a page, as one lease has it |
 //! | `directories` | leases from directories, which callers in this process share |
 //! | `executor` | what their threads do: calls, timers, reports |
@@ -22,6 +23,7 @@ mod entry;
 mod executor;
 mod host;
 mod host_page;
+mod host_pages;
 mod keeper;
 mod open;
 mod reasons;
@@ -30,8 +32,8 @@ mod share;
 
 pub use directories::{DirectoryLease, DirectoryLeasing, release_all};
 pub use executor::Leased;
-pub use host::HostPages;
 pub use host_page::HostPage;
+pub use host_pages::HostPages;
 pub use reasons::Reasons;
 pub use request::{By, Request, Scope};
 pub use share::Share;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::host::HostPages;
+use super::host_pages::HostPages;
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::Layout;
 use crate::lease::{Holder, Key, Refusal, Settings, Unreadable};

@@ -8,16 +8,18 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier};
 use std::thread;
 
 use tempfile::TempDir;
 
 use super::super::entry::played::Process;
-use super::super::request::{By, Scope};
+use super::super::request::{By, Request, Scope};
 use super::*;
 use crate::core::clock::{Clock, SystemClock};
+use crate::core::fault::Failure;
 use crate::core::layout::Layout;
+use crate::core::node::Node;
 use crate::core::sequencer::NEVER;
 use crate::generator::Policies;
 
