@@ -6,7 +6,7 @@
 use super::calls::{At, Call, Command, Event, Refusal, Reply, Settings};
 use super::machine::Machine;
 use super::page::{Host, Phase, Renewal};
-use crate::core::loss::Loss;
+use super::steps::{Input, Life, Next, Patience, Report};
 
 /// The pause before the next look at the slot that another process of the host takes.
 const JOIN_MS: i64 = 20;
@@ -30,65 +30,6 @@ const RENEW_DIRECTORY_AFTER: f64 = 0.4;
 const MOST_WRITES: u32 = 150;
 /// How many calls a take may last before another process of the host goes on without the lock.
 const MOST_CALLS: i64 = 4;
-
-/// What the caller of a lease allows, ms.
-#[derive(Clone, Copy, Debug)]
-pub struct Patience {
-    /// How long it waits for a slot, through failed calls, too.
-    pub wait: i64,
-    /// How long a call may take.
-    pub call: i64,
-}
-
-/// What happened to a lease.
-#[derive(Clone, Debug)]
-pub enum Input {
-    /// It begins, or the wait is over.
-    Time,
-    /// The call under way has ended, with the store's clock, Unix ms, if the reply has it.
-    Reply(Reply, Option<i64>),
-    /// A caller waits for a higher ceiling.
-    Wanted,
-    /// The machine was restored from a snapshot.
-    Restored,
-    /// The lease is released. The executor gives up a call under way, and says so with [`Reply::Failed`].
-    Close,
-}
-
-/// What an executor does next.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Next {
-    /// Make this call, within this time. Then [`Input::Reply`].
-    Call(Call, i64),
-    /// Wait for `due`, or for `look`, after which another process may have changed the page. Then [`Input::Time`].
-    Wait {
-        /// Until this lease has something to do.
-        due: i64,
-        /// Until it has to look at its page.
-        look: i64,
-    },
-    /// Nothing more: the slot is released, or there is none.
-    End,
-}
-
-/// What an executor tells the application.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Report<P> {
-    /// Issue from this page: the first one, or another one in place of one that has ended.
-    Open(P),
-    /// The slot was renewed, by this process or another one of the host.
-    Renewed,
-    /// The slot was lost. Another one is looked for.
-    Lost(Loss),
-    /// Others, or the store itself, change the record again and again.
-    Unsettled,
-    /// A call has failed. It is tried again, unless [`Next::End`] follows.
-    Failed,
-    /// There is no slot. The search goes on, unless [`Next::End`] follows.
-    Refused(Refusal),
-    /// Another process of the host has taken a slot for longer than its calls may last. Its lock is broken.
-    Unlocked,
-}
 
 /// One process's lease in time.
 #[derive(Clone, Debug)]
@@ -118,17 +59,6 @@ pub struct Driver<P> {
     locked_since: Option<i64>,
     /// What to tell at the end of this step.
     reports: Vec<Report<P>>,
-}
-
-/// The life of a lease.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Life {
-    /// It has no slot yet, and waits for one until then.
-    Opening(i64),
-    /// It has a slot, or had one and looks for another.
-    Open,
-    /// It releases its slot, until then.
-    Closing(i64),
 }
 
 impl<P: Clone> Driver<P> {

@@ -1,7 +1,8 @@
 //! A page in use: joined and proven, renewed, taken over, released (rules 3, 4, 6, 8, 11 and 13).
 
 use super::calls::{Call, Command, Record, Settings};
-use super::machine::{Here, Machine, Over, Stage};
+use super::known::{Here, Over, Stage};
+use super::machine::Machine;
 use super::page::{Judgement, Phase, Renewal, Tenure, Word, judge};
 use super::record::{Bucket, Line, Token};
 use crate::core::layout::Tick;

@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use super::calls::{At, Call, Command, Event, Found, Record, Refusal, Reply, Settings};
+use super::calls::{At, Call, Command, Event, Record, Refusal, Settings};
+use super::known::{Here, Known, Search, Stage, StoreTime, User};
 use super::page::{Host, Phase, Word};
-use super::record::{Bucket, Key, Limits, Namespace, Token};
+use super::record::{Key, Limits, Namespace, Token};
 use crate::core::clock::HOUR_MS;
 use crate::core::layout::Tick;
 use crate::core::loss::Loss;
@@ -38,98 +39,6 @@ pub struct Machine<P> {
     pub(super) is_closing: bool,
     /// The call under way, and the page's word when it began. Without the call, where its reply counts no more.
     pub(super) call: Option<(Option<Call>, Word)>,
-}
-
-/// How far the store's clock is ahead of the monotonic clock at least, and at most, ms: it was read at some moment of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct StoreTime {
-    pub least: i64,
-    pub most: i64,
-    /// When it was read, by the monotonic clock, ms.
-    pub read: i64,
-}
-
-/// The namespace's record, as it was seen last.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Known {
-    Unread,
-    Absent,
-    Found(Token, Namespace),
-}
-
-/// A search for a slot.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Search {
-    /// The bucket that is looked into, the step to the next one, and how many were full.
-    pub bucket: Option<u64>,
-    pub stride: u64,
-    pub full: u64,
-    /// A bucket of one line that is free and issues later than others: its ceiling, and the number.
-    pub late: Option<(Tick, u64)>,
-    pub look: Look,
-    /// The line of a page that this process has ended, to take it over.
-    pub over: Option<Over>,
-    pub holders: Vec<(u64, Option<super::Holder>)>,
-    /// A bucket that cannot be used.
-    pub damage: Option<Refusal>,
-}
-
-/// What is known of a search's bucket.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Look {
-    #[default]
-    Unread,
-    /// It is absent. Whether it may be created: it is new, or the floor has risen for it.
-    Absent(bool),
-    /// Its token, the bucket, and whether the namespace was read after it.
-    Found(Token, Bucket, bool),
-}
-
-/// A line whose page this process has ended, and the last tick that was issued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Over {
-    pub worker: u64,
-    pub owner: Token,
-    pub word: Word,
-    pub last: Tick,
-}
-
-/// A page, as this process uses it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct User<P> {
-    pub page: P,
-    pub stage: Stage,
-    /// The bucket as it was seen last, and its token.
-    pub seen: Option<(Token, Bucket)>,
-    /// The token that this process has announced last, and the ceiling that was fixed then.
-    pub announced: Option<(Token, Tick)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Stage {
-    /// Another process's page. Its line is to be read through this process's own connection.
-    Joining,
-    /// Its line was written, with an unknown outcome.
-    Taking,
-    /// Its line is written. The namespace is to be read.
-    Checking,
-    /// It issues. With the word when this process joined it, as long as nothing has proven that this store is the page's own.
-    Using(Option<Word>),
-    /// It has ended. Its line is to be freed at this tick.
-    Freeing(Tick),
-}
-
-/// What a step is given.
-pub(super) struct Here<'a, P> {
-    pub host: &'a mut dyn Host<Page = P>,
-    pub at: At,
-}
-
-impl<P> User<P> {
-    /// A process that begins to use a page.
-    pub fn new(page: P, stage: Stage) -> Self {
-        User { page, stage, seen: None, announced: None }
-    }
 }
 
 impl<P: Clone> Machine<P> {
@@ -272,95 +181,6 @@ impl<P: Clone> Machine<P> {
             Stage::Joining | Stage::Taking => self.look(here),
             Stage::Checking if has_ended || self.is_closing => self.give_up(page, here),
             Stage::Checking => self.call(Call::Read(Key::Namespace), here),
-        }
-    }
-
-    fn reply(
-        &mut self,
-        call: Call,
-        reply: Reply,
-        then: Word,
-        here: &mut Here<'_, P>,
-    ) -> Option<Command> {
-        let (key, found) = match (call, reply) {
-            (Call::Now, Reply::Time) => return None,
-            (Call::Write { token, record: Record::Namespace(namespace), .. }, Reply::Written) => {
-                (self.id, self.is_lost) = (Some(namespace.id), false);
-                self.namespace = Known::Found(token, namespace);
-                if self.search.look == Look::Absent(false) {
-                    self.search.look = Look::Absent(true);
-                }
-                return None;
-            }
-            (Call::Write { key, token, record, .. }, Reply::Written) => {
-                (key, Some((token, Ok(record))))
-            }
-            (Call::Read(key) | Call::Write { key, .. }, Reply::Found(found)) => (key, found),
-            _ => {
-                // What is known may be old after the pause.
-                if self.user.is_none() {
-                    (self.namespace, self.search.look) = (Known::Unread, Look::Unread);
-                    here.host.unlock();
-                }
-                return Some(Command::Failed);
-            }
-        };
-        match key {
-            Key::Namespace => self.found_namespace(found, here),
-            Key::Bucket(..) => self.found_bucket(found, then, here),
-        }
-    }
-
-    fn found_namespace(&mut self, found: Found, here: &mut Here<'_, P>) -> Option<Command> {
-        self.namespace = match found {
-            Some((token, Ok(Record::Namespace(namespace)))) => {
-                self.limits = self.limits.max(namespace.limits);
-                self.size = namespace.size;
-                // The one that this process knew is lost, or was recovered.
-                self.is_lost |= self.id.replace(namespace.id).is_some_and(|id| id != namespace.id);
-                Known::Found(token, namespace)
-            }
-            Some((_, Err(why))) if self.user.is_none() => {
-                return Some(self.refuse(Refusal::Unreadable(Key::Namespace, why), here));
-            }
-            Some(_) => Known::Unread,
-            None => {
-                self.is_lost |= self.id.is_some();
-                Known::Absent
-            }
-        };
-        if let Some(User { page, stage: Stage::Checking, .. }) = &self.user {
-            return Some(self.check(&page.clone(), here));
-        }
-        self.search.look = match std::mem::take(&mut self.search.look) {
-            // Counted only after it was found absent, or others were faster to raise the floor for it: look again.
-            Look::Absent(_) if self.has_counted() => Look::Unread,
-            Look::Absent(_) => Look::Absent(true),
-            Look::Found(token, bucket, _) if self.namespace != Known::Absent => {
-                Look::Found(token, bucket, true)
-            }
-            _ => Look::Unread,
-        };
-        None
-    }
-
-    fn found_bucket(
-        &mut self,
-        found: Found,
-        then: Word,
-        here: &mut Here<'_, P>,
-    ) -> Option<Command> {
-        let Some(User { page, stage, .. }) = &self.user else {
-            return self.found_searching(found, here);
-        };
-        let (page, stage) = (&page.clone(), *stage);
-        let found = found.and_then(|(token, record)| match record {
-            Ok(Record::Bucket(bucket)) => Some((token, bucket)),
-            _ => None,
-        });
-        match stage {
-            Stage::Taking => self.found_taking(page, found, here),
-            _ => self.found_using(page, stage, found, then, here),
         }
     }
 

@@ -9,9 +9,13 @@
 //! | `record` | the two kinds of record, and their texts |
 //! | `page` | what the protocol needs of a host and its pages, the lease word, and whose a line is |
 //! | `calls` | what goes in and out: events and replies, calls and other commands |
-//! | `machine` | what one process's lease knows, and its steps |
-//! | `take` | the search for a slot: from the namespace to a page that is joined or taken |
+//! | `known` | what a machine knows |
+//! | `machine` | one process's lease: its steps by what it knows |
+//! | `replies` | what the replies of calls tell it |
+//! | `search` | the search for a slot: from the namespace to a page that is joined, or to a bucket |
+//! | `take` | a line of a bucket is taken |
 //! | `hold` | a page in use: proven, renewed, taken over, released |
+//! | `steps` | what goes into a driver, and what comes out |
 //! | `driver` | when the machine takes its next step |
 //! | `recover` | for operators: what a line says, and what is written after a loss |
 //!
@@ -31,20 +35,25 @@
 mod calls;
 mod driver;
 mod hold;
+mod known;
 mod machine;
 mod page;
 mod record;
 mod recover;
+mod replies;
+mod search;
+mod steps;
 mod take;
 
 pub use calls::{At, Call, Command, Event, Found, Record, Refusal, Reply, Settings};
-pub use driver::{Driver, Input, Next, Patience, Report};
+pub use driver::Driver;
 pub use machine::Machine;
 pub use page::{Host, Judgement, Phase, Renewal, Tenure, Word, judge};
 pub use record::{
     Bucket, Holder, Key, Limits, Line, MOST_BYTES, Namespace, Ranges, SIZES, Token, Unreadable,
 };
 pub use recover::{CONFIRMED, State};
+pub use steps::{Input, Next, Patience, Report};
 
 #[cfg(test)]
 mod tests;

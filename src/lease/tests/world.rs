@@ -5,7 +5,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use super::super::machine::{Known, Look, Stage, User};
+use super::super::known::{Known, Look, Stage, StoreTime, User};
 use super::super::*;
 use super::NAMES;
 use crate::core::layout::{Layout, Tick};
@@ -420,7 +420,7 @@ impl World {
                 let Record::Namespace(namespace) = namespace.1.clone() else { continue };
                 process.machine.limits = process.machine.limits.max(namespace.limits);
                 process.machine.namespace = Known::Found(namespace_token(), namespace);
-                process.machine.time = Some(machine::StoreTime { least: 0, most: 0, read: 0 });
+                process.machine.time = Some(StoreTime { least: 0, most: 0, read: 0 });
             }
         }
         if config.late_namespace {
