@@ -74,7 +74,7 @@ impl Register {
             Call::Now => Reply::Time,
             Call::Read(key) => Reply::Found(self.read(*key, at_most)?),
             Call::Write { key, token, record, before } => {
-                match self.write(*key, (*token, record), *before, at_most, By::Holder)? {
+                match self.write(*key, (*token, record), *before, at_most, Writer::Holder)? {
                     None => Reply::Written,
                     Some(found) => Reply::Found(found),
                 }
@@ -99,7 +99,7 @@ impl Register {
         before: Option<Token>,
         at_most: Duration,
     ) -> Result<bool, Failure> {
-        Ok(self.write(key, written, before, at_most, By::Operator)?.is_none())
+        Ok(self.write(key, written, before, at_most, Writer::Operator)?.is_none())
     }
 
     /// The keys of all buckets that have files.
@@ -158,7 +158,7 @@ impl Register {
         match found {
             Err(failure) if self.is_unusable(key, &failure) => {
                 self.unusable.insert(key, failure.fault);
-                Ok(Some((Token::default(), Err(Unreadable::Format))))
+                Ok(unusable())
             }
             found => found,
         }
@@ -171,18 +171,23 @@ impl Register {
         (token, record): (Token, &Record),
         before: Option<Token>,
         at_most: Duration,
-        by: By,
+        by: Writer,
     ) -> Result<Option<Found>, Failure> {
-        let holds = by == By::Holder && is_held(key, record);
+        let holds = by == Writer::Holder && is_held(key, record);
         let Some((file, place)) = self.opened(key, true)? else {
             if before.is_some() {
                 return Ok(Some(None));
             }
-            if !self.create(key, token, record)? {
-                return self.read(key, at_most).map(Some);
-            }
-            if holds {
-                self.hold(key, at_most)?;
+            match self.create(key, token, record) {
+                Ok(true) if holds => self.hold(key, at_most)?,
+                Ok(true) => {}
+                Ok(false) => return self.read(key, at_most).map(Some),
+                // The disk may be full: slots that have files can be used.
+                Err(Failure { class: Class::Io(_), fault }) if key != Key::Namespace => {
+                    self.unusable.insert(key, fault);
+                    return Ok(Some(unusable()));
+                }
+                Err(failure) => return Err(failure),
             }
             return Ok(None);
         };
@@ -231,9 +236,14 @@ impl Register {
     }
 }
 
+/// A record that this process cannot use.
+fn unusable() -> Found {
+    Some((Token::default(), Err(Unreadable::Format)))
+}
+
 /// Who writes a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
+enum Writer {
     /// Who holds what the record says is held.
     Holder,
     /// An operator, who holds nothing.

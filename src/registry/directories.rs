@@ -23,7 +23,7 @@ use crate::register::Register;
 /// How long a caller waits for a directory beyond the time for which others may hold the slots. Longer than the host's lock is waited
 /// for, so that the reason is reported.
 const DISK: Duration = Duration::from_secs(9);
-/// The shortest wait for a slot: others of this process, or of the host, may be releasing it.
+/// The shortest wait for a slot that is claimed for the host: its other processes may be releasing it.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long the release of a lease holds its thread. It takes some 0.1 ms, unless the disk hangs.
 const RELEASE: Duration = Duration::from_secs(1);
@@ -103,7 +103,8 @@ impl DirectoryLease {
         let holder = Holder::new(std::process::id(), leasing.started_ms, "", &leasing.host);
         let times = (leasing.ttl.as_millis() as i64, request.max_ahead() * layout.tick_ms);
         let settings = directory_settings(layout, datacenter, claim, times, holder);
-        let (limits, wait, begun) = (settings.limits, leasing.wait.max(GRACE), Instant::now());
+        let grace = if claim.is_some() && wanted.pages.is_some() { GRACE } else { Duration::ZERO };
+        let (limits, wait, begun) = (settings.limits, leasing.wait.max(grace), Instant::now());
         let is_common = leasing.is_common || claim.is_some() || wanted.pages.is_some();
         let mut start = Some(move || DirectoryLease::start(register, pages, settings, wait));
         loop {
