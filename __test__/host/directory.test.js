@@ -4,7 +4,7 @@
 
 const assert = require('node:assert/strict');
 const { subscribe, unsubscribe } = require('node:diagnostics_channel');
-const { mkdtempSync, renameSync, rmSync } = require('node:fs');
+const { cpSync, mkdtempSync, renameSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { pathToFileURL } = require('node:url');
@@ -134,6 +134,22 @@ scene(
   },
   gate,
 );
+
+scene('a copy of a directory in use is refused on its host', async ({ state, start }) => {
+  const holder = start({ ttl: 60_000 });
+  await holder.drawn(100);
+  const copy = `${state}-copy`;
+  cpSync(state, copy, { recursive: true });
+  const refused = await start({ state: copy }).opened();
+  assert.equal(refused.code, 'ERR_SNOWFLAKE_IN_USE', refused.message);
+  // Also after the holder was killed: its last IDs are in no file.
+  holder.kill('SIGKILL');
+  await holder.ended;
+  assert.equal((await start({ state: copy }).opened()).code, 'ERR_SNOWFLAKE_IN_USE');
+  const next = start({ ttl: 60_000, maxWait: 10_000 });
+  await next.drawn(100);
+  assert.equal(countDuplicatesOf([holder.ids(), next.ids()]), 0);
+});
 
 scene(
   'a directory that is moved away is missed, and found when it is back',
