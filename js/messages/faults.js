@@ -138,7 +138,9 @@ function unusableToo(faults) {
 /** Who has slots that are not free. Without any that the store names, it is this host. */
 function heldBy(holders, unusable) {
   const isHere = holders.length === 0 && unusable.length === 0;
-  return isHere ? 'used by another lease of this host' : `held${unusableToo(unusable)}`;
+  return isHere
+    ? 'used by another lease of this host, or was within its ttl'
+    : `held${unusableToo(unusable)}`;
 }
 
 /** The texts of losses. @param scope the scope of the holders */
