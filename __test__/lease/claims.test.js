@@ -104,7 +104,10 @@ test('a claim that another namespace has on this host is refused with that', asy
   await leaseOn(0, memory({ namespace: 'one' }), { workerId: 3, ttl: 60_000 });
   const refusal = leaseOn(0, memory({ namespace: 'two' }), { workerId: 3, waitForSlot: 0 });
   const { message } = await rejects(refusal, 'ERR_SNOWFLAKE_IN_USE');
-  assert.match(message, /^workerId 3 of .*memory:two is used by another lease of this host, or was within its ttl\. /);
+  assert.match(
+    message,
+    /^workerId 3 of .*memory:two is used by another lease of this host, or was within its ttl\. /,
+  );
 });
 
 test('a claim waits until the holder has closed', async () => {
