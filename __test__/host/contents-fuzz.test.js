@@ -22,6 +22,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { crc32 } = require('node:zlib');
 
 const { amount, gate, seed, storm } = require('../support/amount.js');
+const { BLOCKS } = require('../support/lease/slot-file.js');
 const { createDirectory, removeDirectory } = require('../support/own-directory.js');
 const { Peer } = require('../support/peer.js');
 const { seeded } = require('../support/support.js');
@@ -59,12 +60,13 @@ function mutated(bytes, random) {
   return changed;
 }
 
-/** Makes the sum of a page's header right, or those of a slot file's records. */
+/** Makes the sum of a page's header right, or those of a slot file's blocks. */
 function sealed(bytes, isPage) {
   if (!crc32) return bytes;
   if (isPage) bytes.writeUInt32LE(crc32(bytes.subarray(0, 252)), 252);
-  for (let at = 0; !isPage && at < bytes.length; at += 4096) {
-    bytes.writeUInt32LE(crc32(bytes.subarray(at + 16, at + 512)), at + 12);
+  for (const at of isPage ? [] : BLOCKS) {
+    const length = Math.min(bytes.readUInt32LE(at + 4), bytes.length - at - 24);
+    bytes.writeUInt32LE(crc32(bytes.subarray(at + 4, at + 24 + length)), at);
   }
   return bytes;
 }

@@ -22,4 +22,4 @@ function readRecord(path) {
 /** The line of the slot whose file it is; undefined if nobody ever held it. */
 const readLine = (path) => readRecord(path).slots[0];
 
-module.exports = { FILE_BYTES, readLine, readRecord };
+module.exports = { BLOCKS, FILE_BYTES, readLine, readRecord };
