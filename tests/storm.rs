@@ -73,7 +73,7 @@ fn leases() {
             worker_id: fastrand::bool().then(|| fastrand::u64(..2)),
             policies,
             max_ahead_ms: 0,
-            scope: Scope::Host,
+            scope: if fastrand::u8(..4) == 0 { Scope::Process } else { Scope::Host },
             shared: Some(shared(&here, host)),
             by: By::Lease,
         };
