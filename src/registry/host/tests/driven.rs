@@ -24,6 +24,7 @@ use crate::lease::{
     At, Call, Driver, Holder, Input, Key, Limits, Next, Patience, Record, Reply, Report, Settings,
 };
 use crate::register::Register;
+use crate::registry::Request;
 use crate::registry::entry::played::Process;
 use crate::registry::keeper::show;
 
