@@ -26,7 +26,7 @@ const { as, noOtherUser } = require('../support/other-users.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
 const { Peer, drawAll } = require('../support/peer.js');
-const { SnowFlake, layouts, refuses, slow } = require('../support/support.js');
+const { SnowFlake, refuses, slow } = require('../support/support.js');
 
 const linux =
   process.platform === 'linux' ? undefined : `tried on Linux, with its memory file system`;
@@ -357,41 +357,6 @@ for (const umask of ['0777', '0000']) {
 
 /** A record of a scene. Processes that open it at one time wait for each other. */
 const recorded = () => ({ state: createDirectory(), waitForSlot: 60_000 });
-
-scene('another maxAhead is a conflict that names both', {}, async ({ peer }) => {
-  const record = { state: createDirectory() };
-  const first = peer();
-  await first.open({ ...record, maxAhead: 250 });
-  const { code, message } = await peer().refusal({ ...record, maxAhead: 0 });
-  assert.equal(code, 'ERR_SNOWFLAKE_CONFLICT', message);
-  assert.match(
-    message,
-    new RegExp(`maxAhead is 0 ms in this process, and 250 ms .*such as process ${first.pid}:`),
-  );
-  const same = peer();
-  await same.open({ ...record, maxAhead: 250 });
-  assert.equal(countDuplicatesOf(await drawAll([first, same], 60)), 0);
-});
-
-scene('a page remembers what a lease took ahead', {}, async ({ peer }) => {
-  const layout = { ...layouts.node, sequenceBits: 4, tickMs: 100 };
-  const first = peer();
-  const given = { layout, ...recorded(), maxAhead: 3_600_000, maxWait: 60_000 };
-  const { page } = await first.open(given);
-  await first.run(({ flake }) => flake.nextIds(100));
-  await first.run(({ flake }) => flake.close());
-  await first.end();
-  const drawn = async () => {
-    const one = peer();
-    await one.open({ layout, maxWait: 0 });
-    const answer = await one.run(({ flake }) => flake.nextId()).catch(({ code }) => code);
-    await one.end();
-    return answer;
-  };
-  assert.equal(await drawn(), 'ERR_SNOWFLAKE_WINDOW');
-  rmSync(page);
-  assert.equal(await drawn(), 'ERR_SNOWFLAKE_WINDOW', 'its marker knows, too');
-});
 
 scene('the parent of a state directory must be there', {}, async ({ peer }) => {
   const parent = shared();

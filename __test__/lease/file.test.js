@@ -3,7 +3,7 @@
 // last gives up, and a kill leaves to the others.
 
 const assert = require('node:assert/strict');
-const { mkdtempSync, readdirSync, unlinkSync } = require('node:fs');
+const { mkdtempSync, readdirSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { dirname, join } = require('node:path');
 const nodeTest = require('node:test');
@@ -13,7 +13,7 @@ const { amount, isStorms, storm } = require('../support/amount.js');
 const { createDirectory, removeDirectory } = require('../support/own-directory.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
 const { Peer, drawAll } = require('../support/peer.js');
-const { SnowFlake, layouts, rejects, runWorker, entry, until } = require('../support/support.js');
+const { SnowFlake, rejects, runWorker, entry, until } = require('../support/support.js');
 
 const skip = process.platform !== 'linux' && 'tried on Linux, with its memory file system';
 /** Longer than a busy machine stops a process. */
@@ -181,32 +181,6 @@ scene(
 );
 
 stormScene(
-  'more hosts than slots: a host that gives its slot up makes room for another',
-  async ({ directory, host }) => {
-    const url = directory();
-    const layout = { ...layouts.node, workerBits: 1 };
-    const hosts = [host(), host(), host()];
-    const [first, second, third] = hosts.map(({ start }) => [start(), start(), start()]);
-    const workerIds = [];
-    for (const peers of [first, second]) {
-      const leases = await Promise.all(peers.map((peer) => lease(peer, url, { layout })));
-      workerIds.push(new Set(leases.map(({ slot }) => slot.workerId)));
-    }
-    assert.deepEqual(workerIds, [new Set([0]), new Set([1])]);
-    const { code } = await refusal(lease(third[0], url, { layout }));
-    assert.equal(code, 'ERR_SNOWFLAKE_NO_SLOT');
-    const drawn = await drawAll([...first, ...second]);
-    const waiting = third.map((peer) => lease(peer, url, { layout, waitForSlot: 120_000 }));
-    await Promise.all(first.map(close));
-    const leases = await Promise.all(waiting);
-    assert.deepEqual(new Set(leases.map(({ slot }) => slot.workerId)), new Set([0]));
-    drawn.push(...(await drawAll([...second, ...third])));
-    assert.equal(countDuplicatesOf(drawn), 0);
-    assert.deepEqual(hosts[0].files(), []);
-  },
-);
-
-stormScene(
   'two directories give a host two worker IDs, and each its own datacenter',
   async ({ directory, host }) => {
     const [one, other] = [directory(), directory()];
@@ -277,25 +251,6 @@ scene(
       ahead.message,
       new RegExp(`maxAhead is 7 ms in this process, and 0 ms .*such as process ${other.pid}:`),
     );
-  },
-);
-
-stormScene(
-  'a page that is deleted is made anew, and all of the host go on with the slot',
-  async ({ directory, host }) => {
-    const url = directory();
-    const { start } = host();
-    const peers = [start(), start()];
-    for (const peer of peers) await lease(peer, url, { maxWait: 10_000 });
-    const drawn = await drawAll(peers);
-    const { page } = await peers[0].run((scene) => scene.flake.stats());
-    unlinkSync(page);
-    unlinkSync(page.replace(/page$/, 'born'));
-    for (const peer of peers) await until(async () => (await peer.draw(1)).ids.length > 0);
-    peers.push(start());
-    assert.equal((await lease(peers[2], url)).slot.workerId, 0);
-    drawn.push(...(await drawAll(peers)));
-    assert.equal(countDuplicatesOf(drawn), 0);
   },
 );
 
