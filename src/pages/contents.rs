@@ -105,8 +105,10 @@ pub struct Notes {
     ttl_ms: AtomicI64,
     /// Leased pages: the lease word, known and pending token in 32 bits each.
     pub(super) lease_word: AtomicU64,
+    /// Leased pages: 1 if the page stays once it has ended. Written by the creator.
+    is_kept: AtomicU64,
     /// Zeros.
-    _rest: [AtomicU64; 52],
+    _rest: [AtomicU64; 51],
 }
 
 /// The state of a lease, as its page has it.
@@ -179,6 +181,15 @@ impl Notes {
             expires_ms: self.expires.load(Acquire).checked_sub(1).filter(|&ms| ms >= 0),
             ttl_ms: self.ttl_ms.load(Acquire),
         }
+    }
+
+    /// Keeps the page once it has ended: what it issued is recorded where an old copy may be put back.
+    pub fn keep(&self) {
+        self.is_kept.store(1, Release);
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.is_kept.load(Acquire) != 0
     }
 
     /// The ID of a leased page's namespace.

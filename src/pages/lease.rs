@@ -112,8 +112,11 @@ impl Page {
     /// Removes a page without users once the clock has passed its last tick. Waits a few ms for that. Until then the
     /// page is the record of its IDs for a process that opens the node on other terms: that process does not ask the
     /// slot's store, and only begins above the clock. If the page stays, a later call removes it. Requires
-    /// [`Page::try_lock_exclusive`]. Not covered: a clock rollback after the removal.
+    /// [`Page::try_lock_exclusive`]. Not covered: a clock rollback after the removal. A page that is kept stays.
     pub fn remove_passed(&self, now: impl Fn() -> Tick) {
+        if self.notes().is_kept() {
+            return;
+        }
         let last = self.sequence().highest();
         let ticks = last.saturating_add(1).saturating_sub(now());
         let wait_ms = ticks.saturating_mul(self.header().node.layout().tick_ms);

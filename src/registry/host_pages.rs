@@ -27,6 +27,8 @@ pub struct HostPages {
     pub(super) is_broken: bool,
     /// The process ends: its instances, which have a share in what it leaves, are not closed any more.
     pub is_exiting: bool,
+    /// Whether pages stay once they have ended.
+    pub keeps_pages: bool,
     /// Why this host can have no page.
     pub(super) failure: Option<Failure>,
     /// Why it cannot have one of a certain node.
@@ -41,7 +43,7 @@ impl HostPages {
     ) -> Result<HostPages, Failure> {
         let directory = request.host()?;
         let (lock, failure, conflict) = Default::default();
-        let (is_broken, is_exiting) = (false, false);
+        let (is_broken, is_exiting, keeps_pages) = Default::default();
         Ok(HostPages {
             request,
             directory,
@@ -49,6 +51,7 @@ impl HostPages {
             lock,
             is_broken,
             is_exiting,
+            keeps_pages,
             failure,
             conflict,
         })
@@ -118,6 +121,9 @@ impl HostPages {
             None => (Page::pending_in_process(node, max_ahead, namespace, owner), Held::Window),
         };
         page.set_lease_word(word.bits());
+        if self.keeps_pages {
+            page.notes().keep();
+        }
         let generator = Arc::new(Generator::leased(page, request.clock()));
         let share = entry.begin(&mut tenancy, request, (generator, held));
         Ok(Some(HostPage::new(share.page(), Some(share))))

@@ -35,12 +35,14 @@ impl Keeper {
     /// A lease that begins now: `claim` is the one worker ID that is wanted.
     pub fn new(
         register: Register,
-        host: HostPages,
+        mut host: HostPages,
         settings: Settings,
         patience: Patience,
         at: At,
     ) -> Keeper {
         let layout = settings.layout;
+        // Whoever puts an old copy of the directory's files back finds what was issued since in the page.
+        host.keeps_pages = true;
         let driver = Driver::new(settings, patience, at, fastrand::f64());
         Keeper { driver, host, register, layout, page: None, failure: None }
     }

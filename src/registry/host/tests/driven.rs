@@ -240,12 +240,14 @@ impl World {
             (settings.size, settings.has_own_clock) = (1, true);
         }
         let patience = Patience { wait: CALM_MS, call: CALL_MS };
+        let mut host = HostPages::of(request, Box::new(|_| true)).unwrap();
+        host.keeps_pages = register.is_some();
         self.leases.push(Some(Lease {
             process,
             store,
             register,
             driver: Driver::new(settings, patience, self.at(process), 0.5),
-            host: HostPages::of(request, Box::new(|_| true)).unwrap(),
+            host,
             slot: None,
             due: i64::MAX,
             held: None,
