@@ -117,8 +117,8 @@ impl Executor {
                     Some(reply) => Input::Reply(reply, Some(SystemClock.now().ms)),
                     None => Input::Reply(Reply::Failed, None),
                 },
-                // One that was joined long after its holders were killed.
-                Next::Wait { .. } if !is_wanted && keeper.is_low() => {
+                // One that was joined long after its holders were killed. One that fails is tried again in its time.
+                Next::Wait { .. } if !is_wanted && keeper.is_low() && !self.is_failing() => {
                     is_wanted = true;
                     Input::Wanted
                 }
@@ -160,10 +160,9 @@ impl Executor {
     /// Tells callers where the lease stands, before the next pause.
     fn publish(&self, keeper: &mut Keeper, is_wanted: bool, pause: Duration) {
         let Some(page) = keeper.page().cloned() else { return };
-        let is_failing = self.state.lock().leased.failure.is_some();
         if let Some(generator) = page.generator() {
             generator.renewals().set_attended(true);
-            if is_failing || is_wanted && keeper.is_low() {
+            if self.is_failing() || is_wanted && keeper.is_low() {
                 generator.renewals().note_failure(pause);
             } else if is_wanted {
                 generator.renewals().notify_raised();
@@ -175,6 +174,10 @@ impl Executor {
                 (leased.slot, leased.lost, leased.skipped) = (Some(page), None, skipped);
             });
         }
+    }
+
+    fn is_failing(&self) -> bool {
+        self.state.lock().leased.failure.is_some()
     }
 
     /// The slot is lost: callers wait for it no longer.
