@@ -731,21 +731,20 @@ fn a_page_of_another_namespace_keeps_its_worker_id_until_its_ceiling_has_passed(
 
 #[test]
 fn processes_that_come_and_go_in_any_order_draw_no_id_twice() {
-    for seed in 0..if cfg!(debug_assertions) { 12 } else { 60 } {
-        come_and_go(World::new(2), seed, 120, NOTHING);
-        let harm = seed as u8 / 2 % 3;
-        come_and_go(World::in_directory(hosts(harm)), seed, 120, harm);
-    }
+    come_and_go_of(0..if cfg!(debug_assertions) { 12 } else { 60 }, 120);
 }
 
 #[test]
 #[ignore = "a storm: npm run storms -- rust"]
 fn processes_that_come_and_go_for_long_draw_no_id_twice() {
-    for seed in 1000..1100 {
-        come_and_go(World::new(2), seed, 600, NOTHING);
-        for harm in [NOTHING, MACHINES, FILES] {
-            come_and_go(World::in_directory(hosts(harm)), seed, 600, harm);
-        }
+    come_and_go_of(1000..1100, 600);
+}
+
+fn come_and_go_of(seeds: std::ops::Range<u64>, deeds: usize) {
+    for seed in seeds {
+        come_and_go(World::new(2), seed, deeds, NOTHING);
+        let harm = (seed / 2 % 3) as u8;
+        come_and_go(World::in_directory(hosts(harm)), seed, deeds, harm);
     }
 }
 
