@@ -73,13 +73,15 @@ impl Source {
         Ok(Source { share, ring, clock, lease })
     }
 
+    /// Waits this long for the floor, unless each call waits for it: one that is just ahead, as after a close, delays no opening.
     fn await_floor(&self, at_most: Duration) {
         let begun = Instant::now();
+        let of_calls = if self.ring.is_none() { self.policies.max_wait } else { Duration::ZERO };
         let first = self.node().layout().tick_end_ms(self.window().floor) + 1;
         loop {
             let left = first - self.max_ahead_ms() - SystemClock.now().ms;
             let left = Duration::from_millis(left.max(0) as u64);
-            if left.is_zero() || begun.elapsed() + left > at_most {
+            if left <= of_calls || begun.elapsed() + left > at_most {
                 return;
             }
             thread::sleep(left);

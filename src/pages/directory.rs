@@ -95,16 +95,16 @@ impl Directory {
     /// This user's pages, sorted by name.
     pub fn pages(&self) -> Result<Vec<FileResult<Snapshot>>, Failure> {
         let found = |(path, page): (_, Result<Page, _>)| (path, page.map(|page| page.snapshot()));
-        Ok(self.mapped("")?.map(found).collect())
+        Ok(self.mapped(self.paths("")?).map(found).collect())
     }
 
-    /// The pages with this prefix in their names, sorted, each mapped when the iterator reaches it.
+    /// The pages of these paths, each mapped when the iterator reaches it.
     pub(super) fn mapped(
         &self,
-        prefix: &str,
-    ) -> Result<impl Iterator<Item = (PathBuf, Result<Page, Failure>)>, Failure> {
+        paths: Vec<PathBuf>,
+    ) -> impl Iterator<Item = (PathBuf, Result<Page, Failure>)> {
         let map = |path: PathBuf| Some((Page::map(&path, self.uid).transpose()?, path));
-        Ok(self.paths(prefix)?.into_iter().filter_map(map).map(|(page, path)| (path, page)))
+        paths.into_iter().filter_map(map).map(|(page, path)| (path, page))
     }
 
     /// The paths of pages with this prefix in their names, sorted; empty if the directory was removed.

@@ -161,11 +161,22 @@ impl Directory {
     }
 
     /// This boot's leased pages that have not ended: those in use first, then the lowest worker ID. Nobody's
-    /// use of them changes. Skips unreadable files, copies, and pages that lost a name.
-    pub fn leased(&self, layout: &Layout, datacenter_id: u64) -> Result<Vec<Page>, Failure> {
-        let Some(prefix) = name_prefix(layout, datacenter_id) else { return Ok(Vec::new()) };
+    /// use of them changes. Skips unreadable files, copies, and pages that lost a name. `worker_id`: of this one alone.
+    pub fn leased(
+        &self,
+        layout: &Layout,
+        datacenter_id: u64,
+        worker_id: Option<u64>,
+    ) -> Result<Vec<Page>, Failure> {
+        let paths = match worker_id {
+            Some(worker_id) => vec![self.page_of(&Node::new(*layout, datacenter_id, worker_id)?)],
+            None => match name_prefix(layout, datacenter_id) {
+                Some(prefix) => self.paths(&prefix)?,
+                None => Vec::new(),
+            },
+        };
         let mut found = Vec::new();
-        for (_, page) in self.mapped(&prefix)? {
+        for (_, page) in self.mapped(paths) {
             let page = match page {
                 // A damaged file is of no slot.
                 Err(Failure { class: Class::Page, .. }) => continue,

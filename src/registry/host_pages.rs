@@ -86,7 +86,9 @@ impl HostPages {
 
     pub(super) fn find_pages(&self) -> Result<Vec<HostPage>, Failure> {
         let Some(directory) = &self.directory else { return Ok(Vec::new()) };
-        let found = directory.leased(&self.request.layout, self.request.datacenter_id)?;
+        // Pages of other worker IDs are nothing to a claim.
+        let Request { layout, datacenter_id, worker_id, .. } = &self.request;
+        let found = directory.leased(layout, *datacenter_id, *worker_id)?;
         Ok(found.into_iter().map(|page| HostPage::new(Arc::new(page), None)).collect())
     }
 
