@@ -3,9 +3,9 @@
 
 use napi_derive::napi;
 
+use super::page_lease::{loss_word, page_lease};
 use super::records::limits_of;
-use super::reports::{loss_word, page_lease_of};
-use super::values::{Value, list, report};
+use super::values::{Value, list, or_null, report};
 use crate::core::fault::Failure;
 use crate::lease::{
     At, Call, Driver, Found, Holder, Input, Key, Next, Patience, Record, Reply, Report, Settings,
@@ -85,8 +85,8 @@ impl LeaseDriver {
     /// The state of the slot; null while there is none. Times in Unix ms: a tick is shown as its last ms.
     #[napi(catch_unwind)]
     pub fn state(&self) -> Value {
-        let state = self.slot.as_ref().and_then(|slot| page_lease_of(slot.page()));
-        state.unwrap_or(Value::Null)
+        let state = self.slot.as_ref().and_then(|slot| page_lease(slot.page()));
+        or_null(state.map(Value::Record))
     }
 
     /// How far this host's clock is ahead of the store's at least, or behind it, ms.

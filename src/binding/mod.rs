@@ -13,6 +13,7 @@
 //! | `directories` | those of a directory |
 //! | `request` | requests for a generator |
 //! | `source` | the source of an instance's IDs, opened from a request |
+//! | `page_lease` | what a leased page says of its lease |
 //! | `reports` | reports of an instance and its lease |
 //! | `memory` | memory that JavaScript passes: that of a block, and the elements of an array |
 //! | `draw` | the hot path: from the source to the block |
@@ -27,6 +28,7 @@ mod draw;
 mod leases;
 mod memory;
 mod opening;
+mod page_lease;
 mod records;
 mod reports;
 mod request;

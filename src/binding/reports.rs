@@ -1,15 +1,13 @@
 //! Reports of an instance and its lease. Times in ms.
 
+use super::page_lease::{loss_word, page_lease};
 use super::source::Source;
-use super::values::{Value, end_of, list, or_null, report};
+use super::values::{Value, list, or_null, report};
 use crate::core::fault::values;
 use crate::core::layout::Tick;
-use crate::core::loss::Loss;
 use crate::core::sequencer::{NEVER, Stall};
 use crate::generator::{Generator, Rollback, Stalled, Waits};
-use crate::lease::{CONFIRMED, Token};
-use crate::pages::Page;
-use crate::registry::{HostPages, Leased};
+use crate::registry::Leased;
 use crate::ring::RingStats;
 
 /// A refusal. `js/messages/refusals.js` has a text for each kind.
@@ -89,32 +87,6 @@ pub fn stats_of(source: &Source) -> Value {
     )
 }
 
-/// What a leased page says of its lease: of the host's processes, or of this one alone. Times in Unix ms.
-pub fn page_lease_of(page: &Page) -> Option<Value> {
-    page_lease(page).map(Value::Record)
-}
-
-fn page_lease(page: &Page) -> Option<Vec<(&'static str, Value)>> {
-    let leasing = page.lease_status()?;
-    let node = page.header().node;
-    let is_shared = page.path().is_some();
-    let (floor, ceiling) = (page.sequence().floor(), page.cells().ceiling());
-    let has_ended = leasing.loss.is_some() || page.has_ended() || !page.is_current();
-    Some(values!(
-        scope: if is_shared { "host" } else { "process" },
-        slot: report!(datacenterId: node.datacenter_id(), workerId: node.worker_id()),
-        owner: Token(leasing.owner).to_string(),
-        // The last ms that may not be issued; null for the floor of a new namespace.
-        floor: or_null((floor > CONFIRMED).then(|| end_of(node.layout(), floor))),
-        ceiling: end_of(node.layout(), ceiling.max(floor)),
-        expires: or_null(leasing.expires_ms),
-        renewals: leasing.renewals,
-        // The process that renewed the lease last, and the start of its renewals.
-        renewer: is_shared.then(|| report!(pid: leasing.renewer, since: leasing.since_ms)),
-        ended: has_ended.then(|| loss_word(HostPages::loss_of(page))),
-    ))
-}
-
 /// The state of a lease from a directory, and the slot from which the instance issues.
 pub fn directory_lease_of(source: &Source) -> Option<Value> {
     let lease = source.lease.as_ref()?;
@@ -130,15 +102,4 @@ pub fn directory_lease_of(source: &Source) -> Option<Value> {
         hasMoved: slot.is_some_and(|slot| slot.page().id() != page.id()),
     ));
     Some(Value::Record(values))
-}
-
-/// The name of a loss in `js/`.
-pub fn loss_word(loss: Loss) -> &'static str {
-    match loss {
-        Loss::Taken => "taken",
-        Loss::Reverted => "reverted",
-        // A slot in use is released only if its page was deleted, or another process of the host took its line over.
-        Loss::Released => "page",
-        Loss::Restored => "restored",
-    }
 }
