@@ -12,7 +12,7 @@
 // which it is drawn. The reservation of a block makes its IDs unique, whenever they are drawn:
 //
 // - If this page loses its name, the node's next page begins above the clock's tick at that time. This page still had
-//   its name when the clock showed the ms of the block (src/pages/page.rs). So the block's IDs are below the next
+//   its name when the clock showed the ms of the block (src/pages/names.rs). So the block's IDs are below the next
 //   page's, whenever they are drawn.
 // - A window that closes records the tick of the last reservation, which covers all blocks. If this instance releases
 //   or loses its slot, its block ends at once (`reserved[0]` becomes NaN).

@@ -14,9 +14,10 @@ use std::fs::File;
 use std::thread;
 use std::time::Duration;
 
+use super::begin::Earlier;
 use super::directory::Directory;
 use super::header::{Header, Terms, name_prefix};
-use super::life::{CHANGE_PAUSE, Earlier, TRIES};
+use super::life::{CHANGE_PAUSE, TRIES};
 use super::own;
 use super::page::Page;
 use crate::core::clock::{Clock, SystemClock};

@@ -7,10 +7,12 @@
 //! | `processes` | the table of the processes that use a page, for people |
 //! | `contents` | the bytes of a page: beside its cells, notes on the previous page, jumps and the lease |
 //! | `own` | checks and writes this user's directory of pages and the files in it |
-//! | `page` | a page: memory, locks, names, end |
+//! | `page` | a page: memory, locks, end |
+//! | `names` | checks of a page's names and user before it issues |
 //! | `directory` | the directory of pages: location, owner, content; warnings of other users with the same node |
 //! | `sweep` | removes unused pages if there are many |
-//! | `life` | obtains, begins and replaces a node's page |
+//! | `life` | obtains and replaces a node's page |
+//! | `begin` | begins a page above the ticks of earlier pages |
 //! | `word` | the lease word of a leased page, for `lease` |
 //! | `lease` | pages of slots leased from a store or a directory: joining, removal, and a lock for the search |
 //!
@@ -38,21 +40,24 @@
 //! Not covered: a clock rollback between the loss of both names and the beginning of the next page; a directory that is
 //! moved away and back between two checks of all users of its pages.
 
+mod begin;
 mod contents;
 mod directory;
 mod header;
 mod lease;
 mod life;
+mod names;
 mod own;
 mod page;
 mod processes;
 mod sweep;
 mod word;
 
+pub use begin::Earlier;
 pub use contents::{LeaseStatus, Notes};
 pub use directory::Directory;
 pub use header::{BootId, Header, Terms};
 pub use lease::LeasesLock;
-pub use life::Earlier;
+
 pub use page::{Page, PageMemory, Snapshot};
 pub use processes::Process;

@@ -5,7 +5,8 @@
 //! | file | content |
 //! |---|---|
 //! | `cells` | the atomics, the encoding of runs, ceilings and marks, and the present state |
-//! | `reserving` | the rule, and reservations by it: one compare-and-swap of the word, which encodes the current run |
+//! | `deciding` | the rule: the next tick, counter value and number |
+//! | `reserving` | reservations by the rule: one compare-and-swap of the word, which encodes the current run |
 //! | `windows` | the beginning, raising and end of a window |
 //!
 //! Invariants (`tests/shared` searches every interleaving of the steps, and finds each planted fault):
@@ -20,9 +21,11 @@
 //!    word.
 
 mod cells;
+mod deciding;
 mod reserving;
 mod windows;
 
 pub use cells::{Cells, Run, Sequence};
-pub use reserving::{Rules, Time};
+pub use deciding::Rules;
+pub use reserving::Time;
 pub use windows::{Closed, NotBegun};
