@@ -419,7 +419,7 @@ hostTest(
     const file = join(fileURLToPath(url), 'datacenter-1-worker-0.slot');
     await until(() => readLine(file).kind === 'free');
     // The page of a directory's slot stays.
-    rmSync(directory, { recursive: true });
+    for (const name of readdirSync(directory)) rmSync(join(directory, name), { recursive: true });
   },
 );
 
