@@ -709,7 +709,7 @@ test('the texts of records are those of Rust', () => {
   const text = make(id, layouts.node, 1000, 2000, 3000, 8);
   const { kind, layout, ...values } = native.readRecord('namespace', text);
   const limits = { ttl: 1000, maxClockSkew: 2000, maxAhead: 3000 };
-  assert.deepEqual(values, { id, ...limits, floor: -1, size: 8 });
+  assert.deepEqual(values, { id, ...limits, reach: 8000, floor: -1, size: 8 });
   assert.deepEqual([kind, layout], ['namespace', layouts.node]);
   assert.equal(make('x', layouts.node, 1000, 2000, 3000, 8), null);
   assert.equal(make(id, layouts.node, 1000, 2000, 3000, 9), null);

@@ -281,7 +281,7 @@ stormScene(
       SnowFlake.lease(url, { datacenterId: 1, ttl: 2000 }),
       'ERR_SNOWFLAKE_CONFLICT',
     );
-    assert.match(message, /open and recorded in file:.* with ttl 10000: pass the same scope/);
+    assert.match(message, /open under a lease from file:.* with ttl 10000: pass the same scope/);
     const { page } = flakes[0].stats();
     await Promise.all(flakes.map((flake) => flake.close()));
     assert.deepEqual(pagesIn(dirname(page)), []);

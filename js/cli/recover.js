@@ -244,8 +244,8 @@ async function touch(store, text, key, seen) {
 }
 
 /** When all holders issue again, Unix ms: one notices within half a ttl, and starts above its horizon of then. */
-async function latestOf(store, { layout, ttl, maxClockSkew, maxAhead }) {
-  const latest = (await store.latestNow()) + ttl / 2 + ttl + 2 * maxClockSkew + maxAhead;
+async function latestOf(store, { layout, ttl, reach }) {
+  const latest = (await store.latestNow()) + ttl / 2 + reach;
   return records.endOf(layout, unwrap(native.tickAt(layout, latest)));
 }
 

@@ -192,12 +192,7 @@ const TEXTS = {
     'open-max-ahead': ({ maxAhead }) =>
       `this process has the same datacenterId, workerId and layout open with maxAhead ${maxAhead}: pass the same maxAhead, or close the others first`,
     'open-in-scope': ({ scope }) => elsewhere(`with scope '${scope}'`),
-    'open-recorded': ({ store, ttl }) =>
-      elsewhere(
-        store === undefined
-          ? 'and recorded in a store'
-          : `and recorded in ${store} with ttl ${ttl}`,
-      ),
+    'open-ttl': ({ store, ttl }) => elsewhere(`under a lease from ${store} with ttl ${ttl}`),
     'open-leased': ({ scope }) =>
       elsewhere(`under a lease${scope === undefined ? '' : ` with scope '${scope}'`}`),
     'slot-left': () => 'the lease gave up this slot meanwhile: try again',

@@ -10,16 +10,15 @@ use napi::bindgen_prelude::{Either, Object};
 use napi::{Env, Error};
 use napi_derive::napi;
 
-use super::records::token_of;
 use super::values::{Value, list, report};
 use crate::core::fault::{Fault, fault};
-use crate::lease::{Key, Record};
+use crate::lease::{Key, Record, Token};
 use crate::register::Register;
 
 /// How long a call waits for a process that changes the record.
 const CHANGE: Duration = Duration::from_secs(2);
 /// How long it waits for the disk: less than `CALL_MS` in js/cli/records.js.
-const DISK: Duration = Duration::from_secs(9);
+const DISK_OF_CALL: Duration = Duration::from_secs(9);
 
 /// A record of a directory: `{ token, text }`; `{ unusable }`, with the reason, of a file that nobody can use; null where there is
 /// none. Changes nothing.
@@ -50,7 +49,8 @@ pub fn replace_record(
     before: Option<String>,
 ) -> napi::Result<Object<'_>> {
     let key = key_of(&key)?;
-    let tokens = [Some(token), before].map(|token| token.and_then(|digits| token_of(&digits)));
+    let tokens =
+        [Some(token), before].map(|token| token.and_then(|digits| Token::of_text(&digits)));
     let ([Some(token), before], Ok(record)) = (tokens, Record::of_text(key, &text)) else {
         return Err(Error::from_reason("this is no record"));
     };
@@ -86,11 +86,11 @@ fn later<'call>(
         let place = directory.clone();
         let working =
             thread("snowdrift-disk").spawn(move || drop(send.send(work(Path::new(&directory)))));
-        let answer = match receive.recv_timeout(DISK) {
+        let answer = match receive.recv_timeout(DISK_OF_CALL) {
             _ if working.is_err() => Err(fault!("no-thread", purpose: "reads the directory")),
             Ok(answer) => answer,
             Err(RecvTimeoutError::Timeout) => {
-                Err(fault!("disk-hangs", place, waited: DISK.as_secs()))
+                Err(fault!("disk-hangs", place, waited: DISK_OF_CALL.as_secs()))
             }
             Err(RecvTimeoutError::Disconnected) => {
                 return deferred.reject(Error::from_reason("Rust panicked as it used a record"));

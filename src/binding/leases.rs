@@ -155,7 +155,7 @@ impl LeaseDriver {
         let reply = match (&*kind, self.call.take()) {
             ("found", Some(Call::Now)) => Reply::Time,
             ("found", Some(Call::Read(key) | Call::Write { key, .. })) => {
-                found(key, token, text).map_or(Reply::Failed, Reply::Found)
+                found_of(key, token, text).map_or(Reply::Failed, Reply::Found)
             }
             ("written", Some(Call::Write { .. })) => Reply::Written,
             _ => Reply::Failed,
@@ -211,10 +211,9 @@ impl LeaseDriver {
 }
 
 /// What was found under a key. None where the token is not one: the call counts as failed.
-fn found(key: Key, token: Option<String>, text: Option<String>) -> Option<Found> {
+fn found_of(key: Key, token: Option<String>, text: Option<String>) -> Option<Found> {
     let (Some(token), Some(text)) = (token, text) else { return Some(None) };
-    let token = Token(u64::from_str_radix(&token, 16).ok().filter(|token| *token != 0)?);
-    Some(Some((token, Record::of_text(key, &text))))
+    Some(Some((Token::of_text(&token)?, Record::of_text(key, &text))))
 }
 
 fn call_of(call: Call, within: i64) -> Value {

@@ -22,7 +22,7 @@ const AT_EXIT: Duration = Duration::from_millis(500);
 
 /// The longest wait of a constructor for the disk. Opening takes a few ms, unless the disk hangs. Longer than a lease waits, which
 /// knows the reason.
-const DISK: Duration = Duration::from_secs(10);
+const DISK_OF_OPENING: Duration = Duration::from_secs(10);
 /// The longest wait of a constructor until the clock has passed a slot's floor: the layout's tick may be long, and the clock may be
 /// behind what was issued.
 const FLOOR: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ type Opened<'call> = Either3<Object<'call>, Fault, ()>;
 /// allows a wait.
 #[napi(catch_unwind)]
 pub fn open(env: &Env, request: Requested) -> napi::Result<Opened<'_>> {
-    found(open_bounded(request, FLOOR), |source| Channel::build(env, source))
+    opened_as(open_bounded(request, FLOOR), |source| Channel::build(env, source))
 }
 
 /// Like `open`, but without blocking the thread.
@@ -47,7 +47,7 @@ pub fn open_later(env: &Env, request: Requested) -> napi::Result<Object<'_>> {
     in_thread(move || {
         match catch_unwind(AssertUnwindSafe(|| open_bounded(request, LATER_FLOOR))) {
             Ok(source) => {
-                let open = move |env| found(source, |source| Channel::build(&env, source));
+                let open = move |env| opened_as(source, |source| Channel::build(&env, source));
                 deferred.resolve(Box::new(open));
             }
             // Otherwise the thread would end, and the promise would never settle.
@@ -60,7 +60,7 @@ pub fn open_later(env: &Env, request: Requested) -> napi::Result<Object<'_>> {
 }
 
 /// Applies `make` to the result; passes on a fault, or undefined.
-fn found<T, R>(
+fn opened_as<T, R>(
     found: Result<Option<T>, Fault>,
     make: impl FnOnce(T) -> napi::Result<R>,
 ) -> napi::Result<Either3<R, Fault, ()>> {
@@ -80,7 +80,7 @@ fn open_bounded(Requested(wanted): Requested, floor: Duration) -> Result<Option<
     let Some(leasing) = wanted.leasing.clone() else { return Source::open(&wanted) };
     #[cfg(unix)]
     release_at_exit();
-    let at_most = leasing.wait.saturating_add(DISK + floor);
+    let at_most = leasing.wait.saturating_add(DISK_OF_OPENING + floor);
     let (send, receive) = sync_channel(1);
     // If the caller has timed out, this closes the generator again.
     let place = leasing.directory.clone();

@@ -25,10 +25,10 @@ pub fn read_record(
 ) -> Value {
     let Some(key) = Key::of_text(&key) else { return Value::Null };
     match Record::of_text(key, &text) {
-        Ok(Record::Namespace(namespace)) => namespace_of(&namespace),
+        Ok(Record::Namespace(namespace)) => values_of_namespace(&namespace),
         Ok(Record::Bucket(bucket)) => {
             let namespace = namespace.and_then(|text| Namespace::of_text(&text).ok());
-            bucket_of(&bucket, now.map(|now| now as i64), namespace.as_ref())
+            values_of_bucket(&bucket, now.map(|now| now as i64), namespace.as_ref())
         }
         Err(Unreadable::Format) => report!(kind: "unreadable", isOther: true),
         Err(Unreadable::Line(line)) => report!(kind: "unreadable", line),
@@ -36,7 +36,7 @@ pub fn read_record(
     }
 }
 
-fn namespace_of(namespace: &Namespace) -> Value {
+fn values_of_namespace(namespace: &Namespace) -> Value {
     let Namespace { id, layout, limits, floor, size, .. } = namespace;
     let Limits { ttl, max_clock_skew, max_ahead } = *limits;
     report!(
@@ -46,19 +46,20 @@ fn namespace_of(namespace: &Namespace) -> Value {
         ttl,
         maxClockSkew: max_clock_skew,
         maxAhead: max_ahead,
+        reach: limits.reach(),
         floor: *floor,
         size: *size,
     )
 }
 
-fn bucket_of(bucket: &Bucket, now: Option<i64>, namespace: Option<&Namespace>) -> Value {
+fn values_of_bucket(bucket: &Bucket, now: Option<i64>, namespace: Option<&Namespace>) -> Value {
     let lines = bucket.lines.iter().map(|(worker, line)| {
         let Line { is_held, floor, ceiling, expires, holder, .. } = line;
         let Holder { pid, started, address, host } = holder;
         report!(
             workerId: *worker,
             isHeld: *is_held,
-            state: now.map(|now| word_of(line.state(now, namespace))),
+            state: now.map(|now| state_word(line.state(now, namespace))),
             ceiling: (*ceiling).max(*floor),
             expires: *expires,
             pid: *pid,
@@ -77,7 +78,7 @@ fn bucket_of(bucket: &Bucket, now: Option<i64>, namespace: Option<&Namespace>) -
     )
 }
 
-fn word_of(state: State) -> &'static str {
+fn state_word(state: State) -> &'static str {
     match state {
         State::Held => "held",
         State::Free => "free",
@@ -112,7 +113,7 @@ pub fn new_namespace_text(
     size: f64,
 ) -> Option<String> {
     let size = SIZES.into_iter().find(|one| *one as f64 == size)?;
-    let (id, layout) = (token_of(&id)?, layout.0.ok()?);
+    let (id, layout) = (Token::of_text(&id)?, layout.0.ok()?);
     let limits = limits_of(ttl, max_clock_skew, max_ahead);
     let created = Ranges::default();
     Some(Namespace { id, layout, limits, floor: NEVER, size, created }.text())
@@ -137,7 +138,7 @@ pub fn recovered_namespace_text(
     let [ttl, max_clock_skew, max_ahead] = limits.try_into().ok()?;
     let namespace = Namespace::of_text(&text).ok()?;
     let limits = limits_of(ttl, max_clock_skew, max_ahead);
-    let mut recovered = namespace.recovered(token_of(&id)?, limits, now as i64);
+    let mut recovered = namespace.recovered(Token::of_text(&id)?, limits, now as i64);
     for key in counted {
         if let Some(Key::Bucket(datacenter, bucket)) = Key::of_text(&key) {
             recovered.count(recovered.number(datacenter, bucket));
@@ -163,10 +164,6 @@ pub fn recovered_bucket_text(text: String, namespace: String, now: f64) -> Optio
 /// Limits from JavaScript, ms.
 pub(super) fn limits_of(ttl: f64, max_clock_skew: f64, max_ahead: f64) -> Limits {
     Limits { ttl: ttl as i64, max_clock_skew: max_clock_skew as i64, max_ahead: max_ahead as i64 }
-}
-
-pub(super) fn token_of(digits: &str) -> Option<Token> {
-    u64::from_str_radix(digits, 16).ok().filter(|number| *number != 0).map(Token)
 }
 
 /// A new token, for a record that JavaScript writes, or the ID of a namespace.

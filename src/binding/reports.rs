@@ -22,7 +22,7 @@ pub fn refusal_of(refusal: Stalled, generator: &Generator) -> Value {
         retryAfterMs: retry_after.map(|after| after.as_nanos().div_ceil(1_000_000)),
         // The failure of the host's page, if that is the reason.
         why: is_of_page.then(|| generator.page_failure()).flatten().map(Value::from),
-        page: page_of(generator),
+        page: page_path(generator),
     )
 }
 
@@ -39,7 +39,7 @@ fn kind_of(stall: Stall) -> &'static str {
 }
 
 /// The host's page, if IDs come from one.
-fn page_of(generator: &Generator) -> Option<String> {
+fn page_path(generator: &Generator) -> Option<String> {
     generator.page().path().map(|path| path.display().to_string())
 }
 
@@ -68,7 +68,7 @@ pub fn stats_of(source: &Source) -> Value {
     let stats = generator.stats();
     let ring = source.ring.as_ref().map(|ring| ring.cached.stats());
     let time_of = |&tick: &Tick| or_null((tick != NEVER).then(|| layout.tick_start_ms(tick)));
-    let page = page_of(generator);
+    let page = page_path(generator);
     report!(
         // IDs in the ring are issued by the generator, but not handed out.
         issued: ring.map_or(stats.issued, |ring| ring.taken),

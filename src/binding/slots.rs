@@ -17,13 +17,13 @@ pub fn host_pages(shared: Option<String>) -> Either<Option<Value>, Fault> {
         let Some(directory) = Directory::find(shared.as_ref().map(Path::new))? else {
             return Ok(None);
         };
-        let pages = list(directory.pages()?.into_iter().map(page_of));
+        let pages = list(directory.pages()?.into_iter().map(page_report));
         Ok(Some(report!(directory: directory.path(), pages)))
     })
 }
 
 /// The contents of a page, or the reason that it is unusable.
-fn page_of((path, snapshot): FileResult<Snapshot>) -> Value {
+fn page_report((path, snapshot): FileResult<Snapshot>) -> Value {
     let Snapshot { header, processes, lease } = match snapshot {
         Ok(snapshot) => snapshot,
         Err(error) => return report!(path, fault: error.fault),

@@ -68,7 +68,7 @@ impl Source {
             By::Clock(clock) => Some(clock.clone()),
             _ => None,
         };
-        let cached = wanted.caching.map(|caching| ring::open(&share, caching)).transpose()?;
+        let cached = wanted.caching.map(|caching| ring::open_ring(&share, caching)).transpose()?;
         let ring = cached.map(|cached| RingShare { cached, kept: RefCell::default() });
         Ok(Source { share, ring, clock, lease })
     }

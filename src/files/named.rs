@@ -116,7 +116,7 @@ pub fn flush_names(directory: &Path, flush: &Flush) -> Result<(), Failure> {
 /// for a writer for ever.
 pub fn open_file(place: &Path, is_writable: bool) -> Result<File, Failure> {
     let failed = |doing| Failure::io("slot-io", doing, place);
-    let Some(file) = system::open(place, is_writable).map_err(failed("open"))? else {
+    let Some(file) = system::open_unless_link(place, is_writable).map_err(failed("open"))? else {
         return Err(unusable(fault!("slot-link", place)));
     };
     if !file.metadata().map_err(failed("open"))?.is_file() {

@@ -17,7 +17,7 @@ use std::sync::atomic::{
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::header::{HEADER_BYTES, MAGIC};
+use super::header::{HEADER_BYTES, PAGE_MAGIC};
 use super::processes::{ENTRIES, ProcessEntry};
 use crate::core::loss::Loss;
 use crate::core::sequence::Cells;
@@ -47,7 +47,7 @@ const _: () = assert!(
 impl Contents {
     /// Whether the first bytes of the header are intact: the page was neither overwritten nor cleared.
     pub fn is_intact(&self) -> bool {
-        self.header[0].load(Acquire).to_ne_bytes() == MAGIC
+        self.header[0].load(Acquire).to_ne_bytes() == PAGE_MAGIC
     }
 
     /// Writes the header. Call it only while no other process can map the page.

@@ -10,7 +10,7 @@ use std::fs::{self, Metadata};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::header::{BootId, EXTENSION, Header, Terms, file_name};
+use super::header::{BootId, EXTENSION, Header, Terms, page_name};
 use super::own;
 use super::page::{Page, Snapshot};
 use crate::core::fault::{Class, Failure, Fault, fault};
@@ -72,7 +72,7 @@ impl Directory {
         let path = shared.join(system::directory_name(uid));
         let named = Some(named.to_owned());
         let directory = Directory { shared, path, uid, boot_id, named };
-        own::create_directory(&directory.path, uid)?;
+        own::ensure_directory(&directory.path, uid)?;
         Ok(directory)
     }
 
@@ -83,7 +83,7 @@ impl Directory {
 
     /// Path of a node's page. The page may not exist.
     pub fn page_of(&self, node: &Node) -> PathBuf {
-        self.path.join(file_name(node))
+        self.path.join(page_name(node))
     }
 
     /// The header of a new page of a node in this directory.
@@ -137,7 +137,7 @@ impl Directory {
         &self,
         node: &Node,
     ) -> impl Iterator<Item = (u32, PathBuf, Metadata)> {
-        let name = file_name(node);
+        let name = page_name(node);
         let entries = fs::read_dir(&self.shared).into_iter().flatten().flatten();
         entries.filter_map(move |entry| {
             let uid = system::user_of(entry.file_name().to_str()?)?;

@@ -21,8 +21,8 @@ use crate::files::cursor::Cursor;
 use crate::files::system::boot_id;
 
 pub(super) const HEADER_BYTES: usize = 256;
-pub(super) const MAGIC: [u8; 8] = *b"SNOWDRFT";
-const FORMAT: u32 = 4;
+pub(super) const PAGE_MAGIC: [u8; 8] = *b"SNOWDRFT";
+const PAGE_FORMAT: u32 = 4;
 const BYTE_ORDER: u32 = 0x0102_0304;
 const CRC_AT: usize = 252;
 
@@ -113,8 +113,8 @@ impl Header {
 
     pub(super) fn to_bytes(mut self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
-        bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..12].copy_from_slice(&FORMAT.to_le_bytes());
+        bytes[..8].copy_from_slice(&PAGE_MAGIC);
+        bytes[8..12].copy_from_slice(&PAGE_FORMAT.to_le_bytes());
         bytes[12..16].copy_from_slice(&BYTE_ORDER.to_ne_bytes());
         bytes[16..56].copy_from_slice(&self.node.to_bytes());
         self.pass(&mut Cursor::writing(&mut bytes, 56));
@@ -127,10 +127,10 @@ impl Header {
         let number = |at| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
         let format = number(8);
         let is_whole = number(CRC_AT) == crc32fast::hash(&bytes[..CRC_AT]);
-        let fault = if bytes[..8] != MAGIC {
+        let fault = if bytes[..8] != PAGE_MAGIC {
             fault!("page-foreign", place: path)
-        } else if format != FORMAT {
-            fault!("page-format", place: path, format, known: FORMAT)
+        } else if format != PAGE_FORMAT {
+            fault!("page-format", place: path, format, known: PAGE_FORMAT)
         } else if is_whole && bytes[12..16] != BYTE_ORDER.to_ne_bytes() {
             fault!("page-byte-order", place: path)
         } else if let Some(header) = Header::read(bytes).filter(|_| is_whole) {
@@ -151,7 +151,7 @@ impl Header {
 }
 
 /// The file name of a node's page. It contains all of the node, so two nodes never share a page.
-pub(super) fn file_name(node: &Node) -> String {
+pub(super) fn page_name(node: &Node) -> String {
     let Layout { tick_ms, epoch_ms, .. } = *node.layout();
     let widths = node.layout().widths().map(|bits| bits.to_string()).join(".");
     let (datacenter_id, worker_id) = (node.datacenter_id(), node.worker_id());
@@ -162,7 +162,7 @@ pub(super) fn file_name(node: &Node) -> String {
 
 /// Prefix of the file names of a datacenter's pages; `None` if the layout has no such datacenter.
 pub(super) fn name_prefix(layout: &Layout, datacenter_id: u64) -> Option<String> {
-    let name = file_name(&Node::new(*layout, datacenter_id, 0).ok()?);
+    let name = page_name(&Node::new(*layout, datacenter_id, 0).ok()?);
     name.strip_suffix(&format!("0.{EXTENSION}")).map(str::to_owned)
 }
 

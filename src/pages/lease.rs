@@ -234,7 +234,7 @@ impl Directory {
     pub fn lock_leases(&self, key: u128) -> Result<Option<LeasesLock>, Failure> {
         let path = self.path().join(LOCK);
         for _ in 0..TRIES {
-            own::create_directory(self.path(), self.uid)?;
+            own::ensure_directory(self.path(), self.uid)?;
             let file = match own::open_empty(&path, self.uid) {
                 // Another process removed it right after its creation.
                 Err(failure) if failure.is_missing() => continue,

@@ -164,7 +164,7 @@ impl PageSearch<'_> {
     /// Creates a page, unless another process just did.
     fn create(&mut self) -> Result<(), Failure> {
         let directory = self.directory.path();
-        match own::create_directory(directory, self.wanted.uid) {
+        match own::ensure_directory(directory, self.wanted.uid) {
             // Removed right after its creation.
             Err(failure) if failure.is_missing() => return Ok(()),
             created => created?,

@@ -15,7 +15,7 @@ use crate::files::{system, whole};
 const README: &str = "README";
 
 /// Creates the directory if it is missing. Checks it last, since another user may create something there in between.
-pub fn create_directory(path: &Path, uid: u32) -> Result<(), Failure> {
+pub fn ensure_directory(path: &Path, uid: u32) -> Result<(), Failure> {
     match check_directory(path, uid) {
         Err(failure) if failure.is_missing() => {}
         checked => return checked,
@@ -56,12 +56,12 @@ fn check_owner(found: &Metadata, path: &Path, user: u32) -> Result<(), Failure> 
 }
 
 /// Opens a file, if it is this user's and no other user may write to it.
-pub fn open(path: &Path, uid: u32) -> Result<(File, Metadata, Identity), Failure> {
+pub fn open_page(path: &Path, uid: u32) -> Result<(File, Metadata, Identity), Failure> {
     let failed = |doing| Failure::io("page-io", doing, path);
     let not_a_file = |is_link: bool| {
         Failure::new(Class::Page, fault!("not-a-file", place: path, isLink: is_link))
     };
-    let opened = system::open(path, true).map_err(failed("open"))?;
+    let opened = system::open_unless_link(path, true).map_err(failed("open"))?;
     let file = opened.ok_or_else(|| not_a_file(true))?;
     let found = file.metadata().map_err(failed("inspect"))?;
     if !found.is_file() {
@@ -74,7 +74,7 @@ pub fn open(path: &Path, uid: u32) -> Result<(File, Metadata, Identity), Failure
 
 /// Writes a temporary file that only this user can open, independent of the umask. Its bytes may depend on the file's
 /// identity.
-pub fn write(
+pub fn write_page(
     directory: &Path,
     bytes: impl FnOnce(Identity) -> Vec<u8>,
 ) -> io::Result<NamedTempFile> {
@@ -91,15 +91,15 @@ pub fn write(
 pub fn open_empty(path: &Path, uid: u32) -> Result<File, Failure> {
     let directory = path.parent().unwrap_or(Path::new(""));
     let create = || {
-        let file = write(directory, |_| Vec::new())?;
+        let file = write_page(directory, |_| Vec::new())?;
         file.as_file().set_modified(UNIX_EPOCH)?;
         file.persist_noclobber(path)?;
         Ok(())
     };
-    match open(path, uid) {
+    match open_page(path, uid) {
         Err(failure) if failure.is_missing() => {
             whole::if_possible(create()).map_err(Failure::io("page-io", "create", path))?;
-            open(path, uid)
+            open_page(path, uid)
         }
         opened => opened,
     }
@@ -120,7 +120,7 @@ pub fn remove(path: &Path) -> Result<(), Failure> {
 pub fn explain(directory: &Path) {
     let path = directory.join(README);
     if fs::symlink_metadata(&path).is_err() {
-        let written = write(directory, |_| EXPLANATION.into());
+        let written = write_page(directory, |_| EXPLANATION.into());
         let _ = written.map(|file| file.persist_noclobber(path));
     }
 }

@@ -109,7 +109,7 @@ impl Page {
 
     /// Writes the page to a temporary file.
     pub(super) fn write(&self, directory: &Path) -> io::Result<NamedTempFile> {
-        own::write(directory, |identity| {
+        own::write_page(directory, |identity| {
             self.notes().set_original_file(identity);
             self.sequence.memory().words().to_bytes()
         })
@@ -117,7 +117,7 @@ impl Page {
 
     /// Maps the page at this path; `None` if it does not exist.
     pub(super) fn map(path: &Path, uid: u32) -> Result<Option<Page>, Failure> {
-        let (mut file, found, identity) = match own::open(path, uid) {
+        let (mut file, found, identity) = match own::open_page(path, uid) {
             Err(failure) if failure.is_missing() => return Ok(None),
             opened => opened?,
         };

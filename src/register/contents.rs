@@ -22,7 +22,7 @@ use crate::core::fault::{Failure, fault};
 use crate::files::named::unusable;
 use crate::lease::{Key, MOST_BYTES, Token};
 
-const MAGIC: [u8; 8] = *b"snowdrft";
+const RECORD_MAGIC: [u8; 8] = *b"snowdrft";
 /// Version 3 had eight records of another kind.
 const VERSION: u32 = 4;
 pub const PID: usize = 64;
@@ -81,7 +81,7 @@ impl Stored {
 impl Blocks {
     pub fn of(bytes: &[u8], key: Key, place: &Path) -> Result<Blocks, Failure> {
         let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
-        if bytes.len() < 12 || bytes[..8] != MAGIC {
+        if bytes.len() < 12 || bytes[..8] != RECORD_MAGIC {
             return Err(unusable(fault!("slot-foreign", place)));
         }
         let format = u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
@@ -123,7 +123,7 @@ impl Blocks {
 /// The first bytes of a new file.
 pub fn head_of(key: Key) -> [u8; PAGE] {
     let mut head = [0; PAGE];
-    head[..8].copy_from_slice(&MAGIC);
+    head[..8].copy_from_slice(&RECORD_MAGIC);
     head[8..12].copy_from_slice(&VERSION.to_le_bytes());
     let name = key.to_string();
     head[16..16 + name.len()].copy_from_slice(name.as_bytes());

@@ -26,7 +26,7 @@ use crate::lease::{Key, Token};
 const CHANGING: u64 = if lock::HAS_BYTES { USERS + 1 } else { USERS };
 
 /// Repeated readings of a block that is not whole: a writer may be writing it.
-const READINGS: u32 = 5;
+const MOST_READINGS: u32 = 5;
 const BETWEEN_READINGS: Duration = Duration::from_micros(200);
 
 /// A record's open file. Closing it releases its locks.
@@ -142,7 +142,7 @@ impl RecordFile {
     /// What the file says, once two readings agree where a block is not whole. None while others write.
     fn contents(&self) -> Result<Option<Blocks>, Failure> {
         let mut before = None;
-        for reading in 0..READINGS {
+        for reading in 0..MOST_READINGS {
             let (bytes, contents) = self.read_once()?;
             // A new file has one block.
             let is_whole = contents.blocks.iter().all(Option::is_some);

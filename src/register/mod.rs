@@ -109,7 +109,7 @@ impl Register {
         let mut keys = Vec::new();
         for entry in entries {
             let name = entry.map_err(&failed)?.file_name();
-            keys.extend(name.to_str().and_then(bucket_of));
+            keys.extend(name.to_str().and_then(bucket_named));
         }
         Ok(keys)
     }
@@ -136,7 +136,7 @@ impl Register {
 
     /// A record's file.
     pub fn path_of(&self, key: Key) -> PathBuf {
-        self.directory().join(file_name(key))
+        self.directory().join(record_name(key))
     }
 
     /// Whether a file can never be used by this process, as opposed to a disk that fails.
@@ -158,7 +158,7 @@ impl Register {
         match found {
             Err(failure) if self.is_unusable(key, &failure) => {
                 self.unusable.insert(key, failure.fault);
-                Ok(unusable())
+                Ok(unusable_record())
             }
             found => found,
         }
@@ -185,7 +185,7 @@ impl Register {
                 // The disk may be full: slots that have files can be used.
                 Err(Failure { class: Class::Io(_), fault }) if key != Key::Namespace => {
                     self.unusable.insert(key, fault);
-                    return Ok(Some(unusable()));
+                    return Ok(Some(unusable_record()));
                 }
                 Err(failure) => return Err(failure),
             }
@@ -237,7 +237,7 @@ impl Register {
 }
 
 /// A record that this process cannot use.
-fn unusable() -> Found {
+fn unusable_record() -> Found {
     Some((Token::default(), Err(Unreadable::Format)))
 }
 
@@ -276,7 +276,7 @@ fn shown(
 }
 
 /// The name of a record's file.
-pub fn file_name(key: Key) -> String {
+pub fn record_name(key: Key) -> String {
     match key {
         Key::Namespace => "namespace.slot".to_owned(),
         Key::Bucket(datacenter, worker) => format!("datacenter-{datacenter}-worker-{worker}.slot"),
@@ -284,7 +284,7 @@ pub fn file_name(key: Key) -> String {
 }
 
 /// The key of a bucket's file.
-fn bucket_of(name: &str) -> Option<Key> {
+fn bucket_named(name: &str) -> Option<Key> {
     let (datacenter, worker) =
         name.strip_prefix("datacenter-")?.strip_suffix(".slot")?.split_once("-worker-")?;
     let key = Key::Bucket(datacenter.parse().ok()?, worker.parse().ok()?);

@@ -22,7 +22,7 @@ use crate::register::Register;
 
 /// How long a caller waits for a directory beyond the time for which others may hold the slots. Longer than the host's lock is waited
 /// for, so that the reason is reported.
-const DISK: Duration = Duration::from_secs(9);
+const DISK_OF_LEASE: Duration = Duration::from_secs(9);
 /// The shortest wait for a slot that is claimed for the host: its other processes may be releasing it.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long the release of a lease holds its thread. It takes some 0.1 ms, unless the disk hangs.
@@ -33,7 +33,7 @@ const GLANCE: Duration = Duration::from_micros(100);
 /// The leases of this process that have not ended.
 static LEASES: LazyLock<Mutex<Vec<Weak<Executor>>>> = LazyLock::new(Mutex::default);
 /// The leases that all share who want the same.
-static COMMON: LazyLock<Mutex<HashMap<Common, Known>>> = LazyLock::new(Mutex::default);
+static COMMON: LazyLock<Mutex<HashMap<Common, CommonLease>>> = LazyLock::new(Mutex::default);
 
 /// The settings of a lease from a directory, besides what is requested of its generator.
 #[derive(Clone, Debug)]
@@ -62,13 +62,13 @@ struct Common {
     claim: Option<u64>,
 }
 
-/// A lease that is shared.
-struct Known {
+/// A lease that callers share.
+struct CommonLease {
     lease: Weak<DirectoryLease>,
     executor: Weak<Executor>,
 }
 
-impl Known {
+impl CommonLease {
     /// Whether all have given it up, and its slot is not free yet.
     fn is_ending(&self) -> bool {
         self.lease.strong_count() == 0 && self.executor.strong_count() > 0
@@ -113,7 +113,10 @@ impl DirectoryLease {
                 None => DirectoryLease::common(&wanted, limits, &mut start)?,
             };
             let is_own = start.is_none();
-            match lease.executor.first((wait.saturating_sub(begun.elapsed()), DISK), is_own) {
+            match lease
+                .executor
+                .first((wait.saturating_sub(begun.elapsed()), DISK_OF_LEASE), is_own)
+            {
                 // Who has begun it waits shorter.
                 Err(_) if !is_own && lease.state().has_ended && begun.elapsed() < wait => {}
                 first => return first.map(|()| lease),
@@ -154,7 +157,7 @@ impl DirectoryLease {
         let begun = Instant::now();
         let mut common = COMMON.lock();
         // Another thread is giving it up. Where the disk hangs, the slot looks held.
-        while begun.elapsed() < RELEASE && common.get(wanted).is_some_and(Known::is_ending) {
+        while begun.elapsed() < RELEASE && common.get(wanted).is_some_and(CommonLease::is_ending) {
             MutexGuard::unlocked(&mut common, || thread::sleep(GLANCE));
         }
         let known = common.get(wanted).and_then(|known| known.lease.upgrade());
@@ -164,14 +167,14 @@ impl DirectoryLease {
             return match (ttl == limits.ttl, max_ahead == limits.max_ahead) {
                 (true, true) => Ok(lease),
                 (true, false) => Err(fault!("open-max-ahead", maxAhead: max_ahead).into()),
-                _ => Err(fault!("open-recorded", store: lease.store(), ttl).into()),
+                _ => Err(fault!("open-ttl", store: lease.store(), ttl).into()),
             };
         }
         common.retain(|_, known| known.executor.strong_count() > 0);
         let start = start.take().ok_or_else(|| fault!("slot-left"))?;
         let lease = Arc::new(start()?);
         let executor = Arc::downgrade(&lease.executor);
-        common.insert(wanted.clone(), Known { lease: Arc::downgrade(&lease), executor });
+        common.insert(wanted.clone(), CommonLease { lease: Arc::downgrade(&lease), executor });
         Ok(lease)
     }
 

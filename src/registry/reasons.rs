@@ -6,10 +6,10 @@ use super::host_pages::HostPages;
 use crate::core::fault::{Failure, Fault, fault};
 use crate::core::layout::Layout;
 use crate::lease::{Holder, Key, Refusal, Settings, Unreadable};
-use crate::register::file_name;
+use crate::register::record_name;
 
 /// How the name of a directory begins, as opposed to a store's.
-const DIRECTORY: &str = "file://";
+const FILE_URL: &str = "file://";
 
 /// What the faults of a lease name: its store, and its settings.
 pub struct Reasons<'a> {
@@ -61,8 +61,8 @@ impl Reasons<'_> {
 
     /// A record, for people: in a directory its file.
     fn name_of(&self, key: Key) -> String {
-        match self.store.strip_prefix(DIRECTORY) {
-            Some(directory) => Path::new(directory).join(file_name(key)).display().to_string(),
+        match self.store.strip_prefix(FILE_URL) {
+            Some(directory) => Path::new(directory).join(record_name(key)).display().to_string(),
             None => format!("the key {key}"),
         }
     }
@@ -71,7 +71,7 @@ impl Reasons<'_> {
         let Reasons { store, settings: Settings { datacenter, claim, .. } } = *self;
         let datacenter = *datacenter;
         let damaged = found.iter().filter(|(_, holder)| holder.is_none());
-        let is_directory = self.store.starts_with(DIRECTORY);
+        let is_directory = self.store.starts_with(FILE_URL);
         let record_of = |worker| self.name_of(Key::Bucket(datacenter, worker));
         let unusable = |&(worker, _): &(u64, _)| match is_directory {
             true => fault!("slot-file-damaged", worker, place: record_of(worker), store),

@@ -49,7 +49,7 @@ pub(super) struct Inner {
 
 /// Opens a generator's ring, or joins it if it is open with the same options. Fills a new ring before it returns, as
 /// far as the clock allows.
-pub fn open(share: &Share, caching: Caching) -> Result<Arc<Cached>, Fault> {
+pub fn open_ring(share: &Share, caching: Caching) -> Result<Arc<Cached>, Fault> {
     let mut rings = RINGS.lock();
     rings.retain(|ring| ring.strong_count() > 0);
     if let Some(cached) = find(&rings, share, &caching)? {

@@ -22,7 +22,7 @@ use crate::core::atomic;
 use crate::core::fault::{Fault, fault};
 use crate::core::layout::{Layout, Tick};
 
-pub use cached::{Cached, open, usable};
+pub use cached::{Cached, open_ring, usable};
 
 /// The maximum size of a ring in IDs: 128 MiB.
 const MOST_IDS: u64 = 1 << 24;

@@ -85,7 +85,7 @@ pub fn set_private(file: &File) -> io::Result<()> {
 
 /// Opens a path; `None` if it is a symbolic link. Does not block on a pipe. Opens a directory for reading only: callers
 /// refuse everything but files.
-pub fn open(path: &Path, is_writable: bool) -> io::Result<Option<File>> {
+pub fn open_unless_link(path: &Path, is_writable: bool) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.read(true).write(is_writable);
     // Miri does not support these flags.
@@ -94,7 +94,7 @@ pub fn open(path: &Path, is_writable: bool) -> io::Result<Option<File>> {
     match options.open(path) {
         Err(cause) if cause.raw_os_error() == Some(libc::ELOOP) => Ok(None),
         Err(cause) if cause.kind() == io::ErrorKind::IsADirectory && is_writable => {
-            open(path, false)
+            open_unless_link(path, false)
         }
         opened => opened.map(Some),
     }

@@ -104,7 +104,7 @@ pub fn set_private(_: &File) -> io::Result<()> {
 }
 
 /// Opens a path; `None` if it is a symbolic link. Opens directories, too: callers refuse everything but files.
-pub fn open(path: &Path, is_writable: bool) -> io::Result<Option<File>> {
+pub fn open_unless_link(path: &Path, is_writable: bool) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.read(true).write(is_writable);
     let of_directory = if path.is_dir() { FILE_FLAG_BACKUP_SEMANTICS } else { 0 };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
-use super::{FORMAT, MOST_BYTES, Token, Unreadable, id_of, lines_of, same, token_of};
+use super::{FORMAT, MOST_BYTES, Token, Unreadable, id_of, lines_of, same};
 use crate::core::layout::Tick;
 use crate::core::sequencer::NEVER;
 
@@ -139,8 +139,8 @@ impl Line {
         };
         Some(Line {
             is_held: *state == "held",
-            owner: token_of(owner)?,
-            token: token_of(token).filter(|token| token.0 <= u32::MAX.into())?,
+            owner: Token::of_text(owner)?,
+            token: Token::of_text(token).filter(|token| token.0 <= u32::MAX.into())?,
             floor: floor.parse().ok()?,
             ceiling: ceiling.parse().ok()?,
             expires: expires.parse().ok()?,

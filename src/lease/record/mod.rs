@@ -30,6 +30,13 @@ pub use namespace::{Namespace, Ranges, SIZES};
 #[cfg_attr(not(test), derive(Hash))]
 pub struct Token(pub u64);
 
+impl Token {
+    /// The token that is spelled so; none for any other text, and for zeros.
+    pub fn of_text(digits: &str) -> Option<Token> {
+        u64::from_str_radix(digits, 16).ok().filter(|number| *number != 0).map(Token)
+    }
+}
+
 impl Display for Token {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{:016x}", self.0)
@@ -145,11 +152,7 @@ fn id_of(lines: &[Vec<&str>], kind: &str) -> Result<Token, Unreadable> {
         return Err(Unreadable::Format);
     }
     let id = head.get(1).filter(|word| **word == kind).and(head.get(2));
-    id.and_then(|word| token_of(word)).ok_or(Unreadable::Line(1))
-}
-
-fn token_of(word: &str) -> Option<Token> {
-    u64::from_str_radix(word, 16).ok().filter(|number| *number != 0).map(Token)
+    id.and_then(|word| Token::of_text(word)).ok_or(Unreadable::Line(1))
 }
 
 fn numbers<const N: usize>(words: &[&str]) -> Option<[i64; N]> {

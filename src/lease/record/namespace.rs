@@ -62,7 +62,7 @@ impl Namespace {
                 .ok_or(Unreadable::Line(at))
         };
         let id = id_of(&lines, "namespace")?;
-        let layout = layout_of(words(2, "layout")?).ok_or(Unreadable::Line(2))?;
+        let layout = read_layout(words(2, "layout")?).ok_or(Unreadable::Line(2))?;
         let limits = numbers(words(3, "limits")?).ok_or(Unreadable::Line(3))?;
         let [ttl, max_clock_skew, max_ahead] = limits;
         let limits = Limits { ttl, max_clock_skew, max_ahead };
@@ -144,7 +144,7 @@ impl Display for Ranges {
     }
 }
 
-fn layout_of(words: &[&str]) -> Option<Layout> {
+fn read_layout(words: &[&str]) -> Option<Layout> {
     let (widths, rest) = words.split_first()?;
     let widths: Option<Vec<u8>> = widths.split('.').map(|width| width.parse().ok()).collect();
     let [tick_ms, epoch_ms] = numbers(rest)?;

@@ -301,7 +301,7 @@ fn all_of_a_process_that_want_the_same_share_a_lease_until_all_have_given_it_up(
     let refused = |change: fn(&mut Request, &mut DirectoryLeasing)| {
         place.open(change).err().map(|failure| failure.fault.kind)
     };
-    assert_eq!(refused(|_, leasing| leasing.ttl *= 2), Some("open-recorded"));
+    assert_eq!(refused(|_, leasing| leasing.ttl *= 2), Some("open-ttl"));
     assert_eq!(refused(|request, _| request.max_ahead_ms = 7), Some("open-max-ahead"));
     let page = leases[0].state().slot.unwrap();
     let mut leases = leases;
@@ -326,7 +326,7 @@ fn who_waits_for_a_slot_keeps_nobody_else_waiting() {
         let begun = Instant::now();
         let refused = place.open(|_, _| {}).err().unwrap();
         assert_eq!(refused.fault.kind, "claim-held");
-        assert!(begun.elapsed() < DISK, "nor does who waits shorter wait for a slot, too");
+        assert!(begun.elapsed() < DISK_OF_LEASE, "nor does who waits shorter wait for a slot, too");
         release(&held);
         drop(held);
         assert!(waiting.join().unwrap().is_ok());
