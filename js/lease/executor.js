@@ -93,7 +93,7 @@ class Executor {
     this.#tell(CLOSE);
     if (this.#isAbandoned) this.#calls.abandon();
     await ended;
-    // What nobody waits for.
+    // Abort calls whose results no longer matter.
     this.#calls.abandon();
   }
 

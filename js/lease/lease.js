@@ -37,7 +37,7 @@ class StoreLease {
   /** Whether the store has assigned the worker ID that the driver wants. */
   #isAssigned = false;
   channel;
-  /** Native leases have a method of that name. An own property: somebody may have put another on Object.prototype. */
+  /** Leases from directories have a method of that name. An own property: somebody may have put another on Object.prototype. */
   publish;
 
   constructor(register, settings) {

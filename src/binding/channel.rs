@@ -227,8 +227,8 @@ impl Channel {
         .is_some()
     }
 
-    /// Changes to another source: that of a request, or the present slot of its lease from a directory. If it cannot be opened, keeps the previous one, whose page has ended, and returns the
-    /// fault.
+    /// Changes to another source: that of a request, or the present slot of its lease from a directory. If that cannot be
+    /// opened, keeps the previous one, whose page has ended, and returns the fault.
     #[napi(catch_unwind)]
     pub fn move_to(&self, request: Requested) -> Option<Fault> {
         // The rest of JavaScript's block is the previous slot's, so it is not given back to the next one.

@@ -7,7 +7,7 @@
 //! | file | content |
 //! |---|---|
 //! | `values` | faults and reports for JavaScript; layouts, their ticks |
-//! | `slots` | reports on the host's pages and a directory's slots, and their resets |
+//! | `slots` | reports on the host's pages |
 //! | `leases` | leases from stores: inputs in, reports and calls out |
 //! | `records` | records of a store, for commands |
 //! | `directories` | those of a directory |

@@ -144,7 +144,7 @@ impl<P: Clone> Driver<P> {
         self.skew
     }
 
-    /// Whose clock differs too much gets no first slot, and waits for none.
+    /// A host whose clock differs too much gets no first slot, and does not wait for one.
     fn note_skew(&mut self, now: i64, at: At, host: &mut dyn Host<Page = P>) {
         self.skew = (self.called.wall - now).max((at.wall - now).min(0));
         let most = self.machine.settings.limits.max_clock_skew;

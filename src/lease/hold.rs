@@ -199,7 +199,8 @@ impl<P: Clone> Machine<P> {
 
     /// This process's store shows the page's line: it issues from the page, too.
     fn joined(&mut self, now: Word) -> Option<Command> {
-        // Rule 11 is about copied stores. A copied directory is another namespace: whoever finds the line in it has the page's own.
+        // Rule 11 is about copied stores. A copied directory is another namespace: a process that finds the line has the page's own
+        // directory.
         let is_proven = self.settings.has_own_clock;
         self.go_on(Stage::Using(if is_proven { None } else { Some(now) }));
         self.renewing = None;

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `header` | a page's header, with node and terms; its file names |
 //! | `processes` | the table of the processes that use a page, for people |
-//! | `contents` | the bytes of a page: beside its cells, notes on the previous page, jumps and the lease |
+//! | `contents` | the bytes of a page: beside its cells, notes on the previous page and the lease |
 //! | `own` | checks and writes this user's directory of pages and the files in it |
 //! | `page` | a page: memory, locks, end |
 //! | `names` | checks of a page's names and user before it issues |

@@ -200,7 +200,7 @@ impl Change<'_> {
         let stored = contents.newest(&file.path)?.ok_or_else(|| damaged(&file.path))?;
         if stored.turn > contents.settled {
             if contents.settled == 0 {
-                // Who has created it has not flushed its name.
+                // Its creator has not flushed its name.
                 flush_names(file.path.parent().unwrap_or(Path::new(".")), flush)?;
             }
             self.put(&stored, flush)?;

@@ -3,7 +3,7 @@
 //! | file | content |
 //! |---|---|
 //! | `contents` | the bytes of a record's file: two blocks |
-//! | `file` | a record's file: changes, the lock of who changes it, the lock of who holds its slot |
+//! | `file` | a record's file: its changes, the lock of its writer, the locks of its holders |
 //!
 //! What [the protocol](crate::lease) sees differs from the files in two ways:
 //!
@@ -241,12 +241,12 @@ fn unusable_record() -> Found {
     Some((Token::default(), Err(Unreadable::Format)))
 }
 
-/// Who writes a record.
+/// The writer of a record.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writer {
-    /// Who holds what the record says is held.
+    /// The holder of the slot.
     Holder,
-    /// An operator, who holds nothing.
+    /// An operator, without a slot.
     Operator,
 }
 

@@ -1,4 +1,4 @@
-//! Leases from directories. Those who want the same in this process share one.
+//! Leases from directories. Callers of this process that want the same slot share one lease.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ const GLANCE: Duration = Duration::from_micros(100);
 
 /// The leases of this process that have not ended.
 static LEASES: LazyLock<Mutex<Vec<Weak<Executor>>>> = LazyLock::new(Mutex::default);
-/// The leases that all share who want the same.
+/// The leases that callers with the same wishes share.
 static COMMON: LazyLock<Mutex<HashMap<Common, CommonLease>>> = LazyLock::new(Mutex::default);
 
 /// The settings of a lease from a directory, besides what is requested of its generator.
@@ -52,7 +52,7 @@ pub struct DirectoryLeasing {
     pub is_common: bool,
 }
 
-/// What those want who share a lease: a slot in this directory, and the host's pages in that one.
+/// The wishes of callers that share a lease: a slot in this directory, and the host's pages in that one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Common {
     directory: PathBuf,
@@ -117,7 +117,7 @@ impl DirectoryLease {
                 .executor
                 .first((wait.saturating_sub(begun.elapsed()), DISK_OF_LEASE), is_own)
             {
-                // Who has begun it waits shorter.
+                // Another caller began it, and waited for a shorter time.
                 Err(_) if !is_own && lease.state().has_ended && begun.elapsed() < wait => {}
                 first => return first.map(|()| lease),
             }

@@ -74,7 +74,7 @@ impl Entry {
         NODES.lock().entry(node).or_insert_with(|| Entry::new(node)).clone()
     }
 
-    /// The generator of IDs that the process issues alone, by nobody's leave.
+    /// The process-private generator. It needs no lease.
     pub fn own(&self, request: &Request) -> Arc<Generator> {
         let make = || Arc::new(Generator::new(self.node, request.max_ahead_ms, request.clock()));
         self.own.get_or_init(make).clone()

@@ -64,8 +64,8 @@ impl Executor {
         self.state.lock().leased.clone()
     }
 
-    /// Waits this long for the first slot, and for `disk` more where no reason is known. A lease itself knows how long the caller waits
-    /// who has begun it.
+    /// Waits this long for the first slot, and for `disk` longer while no reason is known. `is_own`: this caller began the lease, so
+    /// the lease itself ends in time.
     pub fn first(&self, (wait, disk): (Duration, Duration), is_own: bool) -> Result<(), Failure> {
         let begun = Instant::now();
         let mut state = self.state.lock();
@@ -130,7 +130,7 @@ impl Executor {
                 }
             };
         }
-        // Whoever waits for the end may take the slot again.
+        // Callers that wait for the end may take the slot again.
         drop(keeper);
         self.note(|leased| (leased.slot, leased.has_ended) = (None, true));
     }

@@ -41,7 +41,7 @@ impl Keeper {
         at: At,
     ) -> Keeper {
         let layout = settings.layout;
-        // Whoever puts an old copy of the directory's files back finds what was issued since in the page.
+        // After a restore of old files, the page still shows what was issued since.
         host.keeps_pages = true;
         let driver = Driver::new(settings, patience, at, fastrand::f64());
         Keeper { driver, host, register, layout, page: None, failure: None }

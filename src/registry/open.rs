@@ -1,5 +1,4 @@
-//! Opens what a request names: shares what the process has open, or begins a generator as the one who allows it demands.
-//! Taking a slot waits for the disk.
+//! Opens what a request names: shares the process's open generator, or begins one.
 
 use std::sync::Arc;
 
