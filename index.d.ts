@@ -629,9 +629,9 @@ export class SnowFlake extends Generator {
    *
    * **Renewal.** One of the processes renews the slot after each third of `ttl`, by a timer that does not keep the process
    * alive, or in a directory by a native thread. If that process ends or is busy, another one takes over. The last one to close
-   * releases the slot. A lease closes when the process ends by itself, or by a SIGTERM or SIGINT without a
-   * listener. `process.exit()` does not close one from a server: await {@link Generator.close} first, or the slot stays
-   * unused until it expires.
+   * releases the slot. A lease closes when the process ends by itself; one from a directory also by `process.exit()`, one from a
+   * server by a SIGTERM or SIGINT without a listener. Otherwise await {@link Generator.close} first, or the slot stays unused
+   * until it expires; a directory's is free at once, but other hosts wait for its ceiling.
    *
    * **Failure.** While the server is away, IDs continue up to the ceiling, then stop with
    * `ERR_SNOWFLAKE_LEASE_EXPIRED`, and continue when it is back. If another host took the slot over meanwhile,

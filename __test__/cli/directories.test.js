@@ -254,13 +254,15 @@ describe('a directory', { concurrency: 4 }, () => {
         assert.equal(code, 1);
         assert.match(
           stderr,
-          /namespace\.slot is not a snowdrift slot file\. .*Move it away, and run: snowdrift recover file:/,
+          /namespace\.slot is not a snowdrift slot file\. .*Move it away, and run, .*: snowdrift recover file:/,
         );
       }
       assert.equal(fs.readFileSync(file, 'utf8'), 'hello');
       assert.throws(() => claims(3), {
         code: 'ERR_SNOWFLAKE_STORE',
-        message: new RegExp(`Move it away, and run: snowdrift recover ${place.url}$`),
+        message: new RegExp(
+          `Move it away, and run, .*: snowdrift recover ${place.url} --layout LAYOUT `,
+        ),
       });
       fs.rmSync(file);
       const { stdout } = await run(['slots', place.url]);

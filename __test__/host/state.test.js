@@ -119,7 +119,7 @@ test('a process that cannot share is refused with the holder, its start, and wha
     assert.equal(code, 'ERR_SNOWFLAKE_IN_USE');
     assert.ok(message.startsWith(`workerId 3 of datacenterId 1 in file://${directory} is held: `));
     assert.match(message, new RegExp(`process ${process.pid} on ${hostname()}, started 20\\d\\d-`));
-    assert.match(message, /End that process.*waitForSlot.*claim another workerId/);
+    assert.match(message, /End that process.*waitForSlot.*use another workerId/);
     const [{ pid, host, startedAt }] = holders;
     assert.deepEqual([pid, host], [process.pid, hostname()]);
     // Each of both may have been held up between two readings of a clock.

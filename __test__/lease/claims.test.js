@@ -88,7 +88,7 @@ test('a second host is refused with the first one’s host, process and time', a
   // By default it waits as long as a dead holder's slot stays held.
   assert.ok(time.passed >= TTL + CALL.callTimeout, `${time.passed} ms`);
   assert.match(message, /^workerId 3 of datacenterId 1 in memory:default is held: process \d+ on/);
-  assert.match(message, /claim another workerId$/);
+  assert.match(message, /use another workerId$/);
   assert.deepEqual(
     holders.map(({ workerId, pid, startedAt }) => [workerId, pid, startedAt instanceof Date]),
     [[3, process.pid, true]],
@@ -106,7 +106,7 @@ test('a claim that another namespace has on this host is refused with that', asy
   const { message } = await rejects(refusal, 'ERR_SNOWFLAKE_IN_USE');
   assert.match(
     message,
-    /^workerId 3 of .*memory:two is used by another lease of this host, or was within its ttl\. /,
+    /^workerId 3 of .*memory:two is used by another lease of this host, now or until less than its ttl ago: snowdrift slots /,
   );
 });
 

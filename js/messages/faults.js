@@ -16,7 +16,7 @@ const SLOT_REMEDY =
 const INTRUDER = 'Remove it, and stop the program that created it';
 const THREADS = "Raise this process's limit of threads";
 const ABSENT =
-  'Check the path: the first lease from a directory, or the first use as state, creates it';
+  'Check the path, and mount the directory or put it back. Only its first lease, or its first use as state, creates it';
 const DISK = 'Check the disk and its file system';
 
 /** The remedies for failures of the system, by Rust's reason. */
@@ -81,7 +81,7 @@ function urlOf(store) {
 /** What to do with a file of a directory that is no record. */
 function slotRemedy(place) {
   if (basename(place) !== 'namespace.slot') return SLOT_REMEDY;
-  return `snowdrift left it unchanged. Move it away, and run: snowdrift recover ${urlOf(`file://${dirname(place)}`)}`;
+  return `snowdrift left it unchanged. Move it away, and run, with the values of its holders: snowdrift recover ${urlOf(`file://${dirname(place)}`)} --layout LAYOUT --ttl MS --max-ahead MS`;
 }
 
 /** The file of a record of a directory, as src/register names it. @param key 'namespace', or 'DATACENTER/WORKER' */
@@ -139,7 +139,7 @@ function unusableToo(faults) {
 function heldBy(holders, unusable) {
   const isHere = holders.length === 0 && unusable.length === 0;
   return isHere
-    ? 'used by another lease of this host, or was within its ttl'
+    ? 'used by another lease of this host, now or until less than its ttl ago: snowdrift slots lists its processes'
     : `held${unusableToo(unusable)}`;
 }
 
@@ -202,7 +202,7 @@ const TEXTS = {
   },
   ERR_SNOWFLAKE_IN_USE: {
     'claim-held': ({ store, datacenter, worker, holders, unusable }) =>
-      `workerId ${worker} of datacenterId ${datacenter} in ${store} is ${heldBy(holders, unusable)}${held(holders.map(unnamed), 'End that process, wait for it with a longer waitForSlot, or claim another workerId')}`,
+      `workerId ${worker} of datacenterId ${datacenter} in ${store} is ${heldBy(holders, unusable)}${held(holders.map(unnamed), 'End that process, wait for it with a longer waitForSlot, or use another workerId')}`,
     'page-format': ({ place, format, known }) =>
       `${place} is a page of format ${format}, and this version of snowdrift uses format ${known}: use one version for all processes of this node`,
   },
