@@ -117,7 +117,7 @@ impl Register {
     /// Shows others that this process lives, and holds the slot of this key: from when it writes the line, or joins its page.
     pub fn hold(&mut self, key: Key, at_most: Duration) -> Result<(), Failure> {
         let path = self.path_of(key);
-        let is_held = self.hold.as_ref().is_some_and(|(of, hold)| *of == key && hold.is_of(&path));
+        let is_held = self.hold.as_ref().is_some_and(|(_, hold)| hold.is_of(&path));
         if !is_held {
             self.hold = Some((key, Hold::take(&path, at_most)?));
         }

@@ -627,6 +627,22 @@ fn what_others_may_have_placed_is_not_used() {
 }
 
 #[test]
+fn a_file_that_may_not_be_opened_is_unusable_as_long_as_it_is_not_held() {
+    let directory = TempDir::new().unwrap();
+    let mut one = register(directory.path());
+    let failed = |kind: io::ErrorKind, key| {
+        Failure::io("slot-io", "open", &register(directory.path()).path_of(key))(kind.into())
+    };
+    let denied = |key| failed(io::ErrorKind::PermissionDenied, key);
+    assert!(one.is_unusable(KEY, &denied(KEY)));
+    assert!(!one.is_unusable(KEY, &denied(Key::Namespace)), "another file failed");
+    assert!(!one.is_unusable(KEY, &failed(io::ErrorKind::StorageFull, KEY)));
+    write(&mut one, KEY, 1, bucket(true, 1), 0);
+    assert!(!one.is_unusable(KEY, &denied(KEY)), "its holder waits until it may");
+    assert!(one.is_unusable(OTHER, &denied(OTHER)));
+}
+
+#[test]
 fn a_disk_that_is_full_at_the_start_leaves_nothing_behind() {
     let directory = TempDir::new().unwrap();
     let full: Flush = Arc::new(|_, _| Err(io::ErrorKind::StorageFull.into()));
