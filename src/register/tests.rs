@@ -707,3 +707,48 @@ fn a_file_that_was_replaced_is_not_written() {
     assert_eq!(failure.fault.kind, "slot-moved");
     assert_eq!(line(&mut one), Some((1, 1, false)));
 }
+
+#[test]
+fn a_new_namespace_with_a_floor_has_its_name_at_once() {
+    for (floor, names) in [(-1, 0), (5, 1)] {
+        let directory = TempDir::new().unwrap();
+        let flushed = Arc::new(AtomicUsize::new(0));
+        let flush: Flush = {
+            let flushed = flushed.clone();
+            Arc::new(move |_, file| {
+                flushed.fetch_add(usize::from(file.metadata()?.is_dir()), SeqCst);
+                Ok(())
+            })
+        };
+        let mut one = Register::with(directory.path(), flush).unwrap();
+        let Record::Namespace(namespace) = namespace() else { unreachable!() };
+        let record = Record::Namespace(Namespace { floor, ..namespace });
+        assert_eq!(write(&mut one, Key::Namespace, 1, record, 0), Reply::Written);
+        assert_eq!(flushed.load(SeqCst), names, "a floor of {floor}");
+    }
+}
+
+#[test]
+fn a_holder_that_writes_the_namespace_holds_its_slot_as_before() {
+    let directory = TempDir::new().unwrap();
+    let mut one = register(directory.path());
+    write(&mut one, KEY, 1, bucket(true, 1), 0);
+    write(&mut one, Key::Namespace, 2, namespace(), 0);
+    assert_eq!(line(&mut register(directory.path())), Some((1, 1, true)));
+}
+
+#[test]
+fn each_directory_of_a_device_is_another_place() {
+    let places: HashSet<u64> = (0..1000).map(|file| mixed((7, file))).collect();
+    assert_eq!(places.len(), 1000);
+}
+
+#[test]
+fn only_files_with_the_names_of_buckets_are_listed() {
+    let directory = TempDir::new().unwrap();
+    let mut one = register(directory.path());
+    write(&mut one, KEY, 1, bucket(false, 1), 0);
+    write(&mut one, Key::Namespace, 2, namespace(), 0);
+    fs::write(directory.path().join("datacenter-01-worker-5.slot"), "").unwrap();
+    assert_eq!(one.buckets().unwrap(), [KEY]);
+}
