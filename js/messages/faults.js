@@ -270,7 +270,7 @@ const TEXTS = {
     'slot-older': ({ place, format, known }) =>
       `${place} was written by an older snowdrift (format ${format}; this one reads ${known}). End the processes that use it. Then move it away when the clock has passed its last ID, or use another directory or workerId`,
     'slot-not-a-file': ({ place }) =>
-      `${place} is not a regular file. Move it away, or use another workerId`,
+      `${place} is not a regular file. Move it away, or use another directory or workerId`,
     'slot-link': ({ place }) =>
       `${place} is a symbolic link and must be a file: another user may have placed it. Remove it`,
     'slot-linked': ({ place }) =>
@@ -278,7 +278,7 @@ const TEXTS = {
     'slot-owner': ({ place, owner, user }) =>
       `${place} belongs to user ${owner}, not to user ${user} of this process. Have its owner or root remove it, or choose a directory that only this user can write to`,
     'slot-writable': ({ place, mode }) =>
-      `${place} is writable by all users (mode ${mode}). If none of them has changed it: chmod 600. Otherwise use another workerId`,
+      `${place} is writable by all users (mode ${mode}). If none of them has changed it: chmod 600. Otherwise use another directory or workerId`,
     'slot-changing': ({ place, pid, waited }) =>
       `process ${pid} has been changing ${place} for ${waited} s: it was stopped, or its disk hangs. Continue it, or end it`,
     'slot-moved': ({ place }) =>

@@ -116,7 +116,13 @@ pub fn flush_names(directory: &Path, flush: &Flush) -> Result<(), Failure> {
 /// for a writer for ever.
 pub fn open_file(place: &Path, is_writable: bool) -> Result<File, Failure> {
     let failed = |doing| Failure::io("slot-io", doing, place);
-    let Some(file) = system::open_unless_link(place, is_writable).map_err(failed("open"))? else {
+    let opened = system::open_unless_link(place, is_writable);
+    // A socket cannot be opened.
+    let is_special = |of: fs::Metadata| !of.is_file() && !of.is_dir() && !of.is_symlink();
+    if opened.is_err() && fs::symlink_metadata(place).is_ok_and(is_special) {
+        return Err(unusable(fault!("slot-not-a-file", place)));
+    }
+    let Some(file) = opened.map_err(failed("open"))? else {
         return Err(unusable(fault!("slot-link", place)));
     };
     if !file.metadata().map_err(failed("open"))?.is_file() {

@@ -41,6 +41,8 @@ pub struct Register {
     hold: Option<(Key, Hold)>,
     /// Why files cannot be used, by their keys.
     unusable: BTreeMap<Key, Fault>,
+    /// Slots that are passed over as long as another process changes their files.
+    passed_over: Vec<Key>,
 }
 
 impl Register {
@@ -60,7 +62,13 @@ impl Register {
     }
 
     fn of(directory: NamedDirectory, flush: Flush) -> Register {
-        Register { directory, flush, hold: None, unusable: BTreeMap::new() }
+        Register {
+            directory,
+            flush,
+            hold: None,
+            unusable: BTreeMap::new(),
+            passed_over: Vec::new(),
+        }
     }
 
     /// The path, without symbolic links.
@@ -149,15 +157,28 @@ impl Register {
         }
     }
 
+    /// Passes a slot over whose file another process has been changing for too long: it may be stopped. Returns what a read finds
+    /// meanwhile.
+    pub fn pass_over(&mut self, key: Key, fault: Fault) -> Found {
+        self.passed_over.push(key);
+        self.unusable.insert(key, fault);
+        unusable_record()
+    }
+
     fn read(&mut self, key: Key, at_most: Duration) -> Result<Found, Failure> {
         let found = self.opened(key, true).and_then(|found| {
             let Some((file, place)) = found else { return Ok(None) };
+            if self.passed_over.contains(&key) {
+                file.change(Duration::ZERO)?;
+                self.passed_over.retain(|other| *other != key);
+            }
             let stored = file.read(&self.flush, at_most)?;
             shown(key, stored, &file, place).map(Some)
         });
         match found {
-            Err(failure) if self.is_unusable(key, &failure) => {
-                self.unusable.insert(key, failure.fault);
+            Err(failure) if self.is_unusable(key, &failure) || self.passed_over.contains(&key) => {
+                // The first reason says how long was waited.
+                self.unusable.entry(key).or_insert(failure.fault);
                 Ok(unusable_record())
             }
             found => found,

@@ -752,3 +752,11 @@ fn only_files_with_the_names_of_buckets_are_listed() {
     fs::write(directory.path().join("datacenter-01-worker-5.slot"), "").unwrap();
     assert_eq!(one.buckets().unwrap(), [KEY]);
 }
+
+#[test]
+fn a_socket_in_a_slot_s_place_is_named() {
+    let directory = TempDir::new().unwrap();
+    let mut one = register(directory.path());
+    let _socket = std::os::unix::net::UnixListener::bind(one.path_of(KEY)).unwrap();
+    assert_eq!(unusable(&mut one, KEY), "slot-not-a-file");
+}

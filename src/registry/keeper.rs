@@ -106,15 +106,28 @@ impl Keeper {
         self.page.as_ref().is_some_and(|page| page.page().cells().ceiling() <= now)
     }
 
+    /// Whether it looks for any slot.
+    fn searches_any(&self) -> bool {
+        self.driver.machine().settings().claim.is_none() && self.page.is_none()
+    }
+
     /// Makes a call. None where it failed.
     pub fn answer(&mut self, call: &Call, within: i64) -> Option<Reply> {
         let at_most = Duration::from_millis(within.clamp(0, CALL_MS) as u64);
         match self.register.answer(call, at_most) {
             Ok(reply) => Some(reply),
-            Err(failure) => {
-                self.failure = Some(failure.fault);
-                None
-            }
+            Err(Failure { fault, .. }) => match call {
+                // Who is stopped as it changes a slot's file keeps nobody from the other slots.
+                Call::Write { key: key @ Key::Bucket(..), .. }
+                    if fault.kind == "slot-changing" && self.searches_any() =>
+                {
+                    Some(Reply::Found(self.register.pass_over(*key, fault)))
+                }
+                _ => {
+                    self.failure = Some(fault);
+                    None
+                }
+            },
         }
     }
 }

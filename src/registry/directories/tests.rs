@@ -11,6 +11,7 @@ use super::*;
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::fault::Detail;
 use crate::core::loss::Loss;
+use crate::files::lock::{self, LockMode, USERS};
 use crate::files::path::paths_in;
 use crate::generator::Policies;
 use crate::lease::{Holder, Input, Next};
@@ -404,4 +405,21 @@ fn who_restarts_long_after_a_kill_begins_with_a_ceiling_ahead() {
     assert_eq!(slot.page().id(), killed, "it goes on in the page");
     let now = slot.page().header().node.layout().tick_at(SystemClock.now().ms);
     assert!(slot.page().cells().ceiling() > now);
+}
+
+#[test]
+fn who_is_stopped_as_it_changes_a_slot_keeps_nobody_from_another_one() {
+    let mut place = Place::new(0);
+    place.claim = None;
+    release(&place.take().unwrap());
+    let file =
+        place.directory.path().join(format!("datacenter-{}-worker-0.slot", place.datacenter));
+    let file = File::options().read(true).write(true).open(file).unwrap();
+    assert!(lock::try_take(&file, USERS + 1, LockMode::Exclusive).unwrap());
+    let lease = place.take_in(Scope::Host, TTL_MS, (LONG, LONG)).unwrap();
+    assert_eq!(lease.state().slot.unwrap().page().header().node.worker_id(), 1);
+    release(&lease);
+    lock::release(&file, USERS + 1).unwrap();
+    let lease = place.take_in(Scope::Host, TTL_MS, (LONG, LONG)).unwrap();
+    assert_eq!(lease.state().slot.unwrap().page().header().node.worker_id(), 0);
 }
