@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `contents` | the bytes of a record's file: two blocks |
 //! | `file` | a record's file: its changes, the lock of its writer, the locks of its holders |
+//! | `names` | the names of files |
+//! | `place` | the directory's identity in the namespace's ID |
 //!
 //! What [the protocol](crate::lease) sees differs from the files in two ways:
 //!
@@ -17,6 +19,8 @@
 
 mod contents;
 mod file;
+mod names;
+mod place;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,11 +31,14 @@ use std::time::Duration;
 use crate::core::fault::{Class, Failure, Fault};
 use crate::core::sequencer::NEVER;
 use crate::files::named::{Flush, NamedDirectory, to_disk};
-use crate::files::path::{Identity, identity_at};
+use crate::files::path::identity_at;
 use crate::lease::{Bucket, Call, Found, Key, Namespace, Ranges, Record, Reply, Token, Unreadable};
 
 use contents::{Stored, damaged};
 use file::{Hold, RecordFile};
+use names::bucket_named;
+pub use names::record_name;
+use place::{mixed, placed};
 
 /// A directory, as one lease of this process uses it.
 pub struct Register {
@@ -296,22 +303,6 @@ fn shown(
     Ok((token, record))
 }
 
-/// The name of a record's file.
-pub fn record_name(key: Key) -> String {
-    match key {
-        Key::Namespace => "namespace.slot".to_owned(),
-        Key::Bucket(datacenter, worker) => format!("datacenter-{datacenter}-worker-{worker}.slot"),
-    }
-}
-
-/// The key of a bucket's file.
-fn bucket_named(name: &str) -> Option<Key> {
-    let (datacenter, worker) =
-        name.strip_prefix("datacenter-")?.strip_suffix(".slot")?.split_once("-worker-")?;
-    let key = Key::Bucket(datacenter.parse().ok()?, worker.parse().ok()?);
-    (format!("{datacenter}/{worker}") == key.to_string()).then_some(key)
-}
-
 /// Whether a record says that its file's worker ID is held.
 fn is_held(key: Key, record: &Record) -> bool {
     let (Key::Bucket(_, worker), Record::Bucket(Bucket { lines, .. })) = (key, record) else {
@@ -325,20 +316,6 @@ fn is_held(key: Key, record: &Record) -> bool {
 fn says_nothing(record: &Record) -> bool {
     let Record::Namespace(Namespace { floor, created, .. }) = record else { return false };
     *floor == NEVER && *created == Ranges::default()
-}
-
-/// The record with the namespace's ID for this place, or the other way round.
-fn placed(mut record: Record, place: u64) -> Record {
-    let id = match &mut record {
-        Record::Namespace(Namespace { id, .. }) | Record::Bucket(Bucket { id, .. }) => id,
-    };
-    id.0 ^= place;
-    record
-}
-
-fn mixed((device, file): Identity) -> u64 {
-    let file = file as u64 ^ (file >> 64) as u64;
-    file.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ device.rotate_right(32)
 }
 
 #[cfg(test)]
