@@ -76,4 +76,4 @@ function layoutText(layout, show) {
   return `layout must be '${names}' or an object; it is ${show(layout)}${remedy}`;
 }
 
-module.exports = { DATE_LIMIT, LAYOUT_KEYS, faultOf, layoutText, layouts, widthOf };
+module.exports = { DATE_LIMIT, LAYOUT_KEYS, RANGES, faultOf, layoutText, layouts, widthOf };
