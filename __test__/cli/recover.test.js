@@ -240,7 +240,7 @@ describe('living holders', { concurrency: 8 }, () => {
     });
   }
 
-  test('holders whose namespace alone was deleted are told, also of buckets that the new record does not count', async () => {
+  test('holders whose namespace alone was deleted are told, in buckets that the new one does not count, too', async () => {
     const stored = new Map();
     await created(stored);
     const flake = await leased(stored);

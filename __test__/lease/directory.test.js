@@ -33,7 +33,7 @@ function slots(t) {
   return path;
 }
 
-/** Deletes the host's page of a worker ID, as whoever tidies up there. */
+/** Deletes the host's page of a worker ID, as a program that tidies up there does. */
 function deletePage(workerId) {
   const shared = process.env.SNOWDRIFT_SHARED;
   const names = readdirSync(shared, { recursive: true });

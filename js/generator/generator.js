@@ -243,7 +243,7 @@ class Generator {
         'afterRestore() needs a lease from a store: nothing tells this machine from its original by a workerId of your own, or by a record on a disk that may be copied, too. Use SnowFlake.lease() with the URL of a server',
       );
     }
-    parts.lease.afterRestore?.();
+    parts.lease.afterRestore();
   }
 
   get isClosed() {

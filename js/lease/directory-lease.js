@@ -22,8 +22,6 @@ class DirectoryLease {
   #last;
   /** Native code renews early by itself. An own property: somebody may have put another on Object.prototype. */
   wantRenewal;
-  /** Its slot is no other machine's: the directory's copy is another namespace. */
-  afterRestore;
 
   /** @param channel whose `lease()` returns the state of the lease */
   constructor(channel, settings) {
@@ -33,16 +31,16 @@ class DirectoryLease {
   }
 
   get workerId() {
-    return (this.#last ?? this.#read()).slot.workerId;
+    return (this.#last ?? this.#read().page).slot.workerId;
   }
 
   report() {
     if (this.#last !== undefined) return this.#last;
-    const { store, lost: _, failure: fault, hasMoved: __, reach: ___, ...page } = this.#read();
+    const { store, failure: fault, page } = this.#read();
     const failure = fault ? textOf(fault) : this.#failure;
     const isFailing = this.#state === 'held' && failure !== undefined;
     const state = isFailing ? 'failing' : this.#state;
-    return leaseInfo(store, ownOf(page), { state, lost: this.#lost, failure });
+    return leaseInfo(store, page, { state, lost: this.#lost, failure });
   }
 
   /** Publishes a report, now and after each change. */
@@ -61,17 +59,17 @@ class DirectoryLease {
   }
 
   #read() {
-    return ownOf(this.#channel.lease());
+    const lease = ownOf(this.#channel.lease());
+    return { __proto__: null, ...lease, page: ownOf(lease.page) };
   }
 
   /** Notes what the thread has done. A subscriber to its reports may close the lease meanwhile. */
   #follow() {
     if (this.#state === 'released') return;
-    const page = this.#read();
-    const { lost, hasMoved } = page;
+    const { lost, hasMoved, page, reach } = this.#read();
     // A loss and the next slot may have come together.
     if (this.#state === 'held' && (hasMoved || lost !== undefined)) {
-      this.#lose(page, lost ?? page.ended ?? 'page');
+      this.#lose(page, lost ?? page.ended ?? 'page', reach);
       if (this.#state === 'released') return;
     }
     if (hasMoved) this.#move();
@@ -80,10 +78,10 @@ class DirectoryLease {
     this.#publish();
   }
 
-  #lose(page, lost) {
+  #lose(page, lost, reach) {
     this.#lost = lost;
     this.#state = 'lost';
-    this.#losses.note(page, lost, page.reach);
+    this.#losses.note(page, lost, reach);
     this.#publish();
   }
 

@@ -1,17 +1,16 @@
 //! The records of a directory, for the commands `slots` and `recover`. A thread makes each call, so a disk that hangs holds
 //! neither the event loop nor Node's pool of threads.
 
-use std::path::Path;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::thread;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use napi::bindgen_prelude::{Either, Object};
 use napi::{Env, Error};
 use napi_derive::napi;
 
+use super::disk::{bounded, later};
 use super::values::{Value, list, report};
-use crate::core::fault::{Fault, fault};
+use crate::core::fault::Fault;
 use crate::lease::{Key, Record, Token};
 use crate::register::Register;
 
@@ -25,7 +24,7 @@ const DISK_OF_CALL: Duration = Duration::from_secs(9);
 #[napi(catch_unwind)]
 pub fn look_at_record(env: &Env, directory: String, key: String) -> napi::Result<Object<'_>> {
     let key = key_of(&key)?;
-    later(env, directory, move |directory| {
+    used(env, directory, move |directory| {
         let register = Register::existing(directory)?;
         match register.look(key, CHANGE) {
             Ok(None) => Ok(Value::Null),
@@ -54,7 +53,7 @@ pub fn replace_record(
     let ([Some(token), before], Ok(record)) = (tokens, Record::of_text(key, &text)) else {
         return Err(Error::from_reason("this is no record"));
     };
-    later(env, directory, move |directory| {
+    used(env, directory, move |directory| {
         let mut register = Register::existing(directory)?;
         Ok(register.replace(key, (token, &record), before, CHANGE)?.into())
     })
@@ -63,7 +62,7 @@ pub fn replace_record(
 /// The keys of the buckets that a directory has files of.
 #[napi(catch_unwind)]
 pub fn bucket_files(env: &Env, directory: String) -> napi::Result<Object<'_>> {
-    later(env, directory, move |directory| {
+    used(env, directory, move |directory| {
         let keys = Register::existing(directory)?.buckets()?;
         Ok(list(keys.iter().map(Key::to_string)))
     })
@@ -73,30 +72,16 @@ fn key_of(key: &str) -> napi::Result<Key> {
     Key::of_text(key).ok_or_else(|| Error::from_reason("this is no key"))
 }
 
-/// A promise of what `work` returns in a thread of its own, or of a fault if that takes too long.
-fn later<'call>(
+/// A promise of what `work` returns, or of a fault if that takes too long.
+fn used<'call>(
     env: &'call Env,
     directory: String,
     work: impl FnOnce(&Path) -> Result<Value, Fault> + Send + 'static,
 ) -> napi::Result<Object<'call>> {
-    let (deferred, promise) = env.create_deferred()?;
-    let thread = |name: &str| thread::Builder::new().name(name.to_owned());
-    thread("snowdrift-wait").spawn(move || {
-        let (send, receive) = sync_channel(1);
-        let place = directory.clone();
-        let working =
-            thread("snowdrift-disk").spawn(move || drop(send.send(work(Path::new(&directory)))));
-        let answer = match receive.recv_timeout(DISK_OF_CALL) {
-            _ if working.is_err() => Err(fault!("no-thread", purpose: "reads the directory")),
-            Ok(answer) => answer,
-            Err(RecvTimeoutError::Timeout) => {
-                Err(fault!("disk-hangs", place, waited: DISK_OF_CALL.as_secs()))
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                return deferred.reject(Error::from_reason("Rust panicked as it used a record"));
-            }
-        };
-        deferred.resolve(move |_| Ok(answer.map_or_else(Either::B, Either::A)));
-    })?;
-    Ok(promise)
+    later(env, move || {
+        let directory = PathBuf::from(directory);
+        let limit = (directory.clone(), DISK_OF_CALL);
+        let used = bounded(limit, "reads the directory", move || work(&directory));
+        move |_| Ok(used.map_or_else(Either::B, Either::A))
+    })
 }

@@ -11,6 +11,7 @@
 //! | `leases` | leases from stores: inputs in, reports and calls out |
 //! | `records` | records of a store, for commands |
 //! | `directories` | those of a directory |
+//! | `disk` | work that waits for a disk, within a time limit |
 //! | `request` | requests for a generator |
 //! | `source` | the source of an instance's IDs, opened from a request |
 //! | `page_lease` | what a leased page says of its lease |
@@ -24,6 +25,7 @@
 mod calls;
 mod channel;
 mod directories;
+mod disk;
 mod draw;
 mod leases;
 mod memory;

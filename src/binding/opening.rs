@@ -1,8 +1,7 @@
 //! Opens generators: from a request to a channel, synchronously or in a thread.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::sync_channel;
-use std::thread;
+#[cfg(unix)]
+use std::panic::catch_unwind;
 use std::time::Duration;
 
 use napi::Env;
@@ -10,11 +9,12 @@ use napi::bindgen_prelude::{Either, Either3, Object};
 use napi_derive::napi;
 
 use super::channel::Channel;
+use super::disk::{bounded, later};
 use super::leases::{LeaseDriver, LeaseSettings};
 use super::request::{Requested, Wanted};
 use super::source::Source;
 use super::values::answer;
-use crate::core::fault::{Fault, fault};
+use crate::core::fault::Fault;
 
 /// The longest wait for releases at the end of the process.
 #[cfg(unix)]
@@ -42,21 +42,12 @@ pub fn open(env: &Env, request: Requested) -> napi::Result<Opened<'_>> {
 /// Like `open`, but without blocking the thread.
 #[napi(catch_unwind)]
 pub fn open_later(env: &Env, request: Requested) -> napi::Result<Object<'_>> {
-    type Resolver = Box<dyn FnOnce(Env) -> napi::Result<Opened<'static>>>;
-    let (deferred, promise) = env.create_deferred::<Opened, Resolver>()?;
-    in_thread(move || {
-        match catch_unwind(AssertUnwindSafe(|| open_bounded(request, LATER_FLOOR))) {
-            Ok(source) => {
-                let open = move |env| opened_as(source, |source| Channel::build(&env, source));
-                deferred.resolve(Box::new(open));
-            }
-            // Otherwise the thread would end, and the promise would never settle.
-            Err(_) => {
-                deferred.reject(napi::Error::from_reason("Rust panicked as it opened a node"))
-            }
+    later(env, move || {
+        let source = open_bounded(request, LATER_FLOOR);
+        move |env| -> napi::Result<Opened<'static>> {
+            opened_as(source, |source| Channel::build(&env, source))
         }
-    })?;
-    Ok(promise)
+    })
 }
 
 /// Applies `make` to the result; passes on a fault, or undefined.
@@ -81,18 +72,10 @@ fn open_bounded(Requested(wanted): Requested, floor: Duration) -> Result<Option<
     #[cfg(unix)]
     release_at_exit();
     let at_most = leasing.wait.saturating_add(DISK_OF_OPENING + floor);
-    let (send, receive) = sync_channel(1);
-    // If the caller has timed out, this closes the generator again.
     let place = leasing.directory.clone();
-    in_thread(move || drop(send.send(Source::lease(&wanted, &leasing, floor).map(Some))))
-        .map_err(|_| fault!("no-thread", purpose: "opens the slot"))?;
-    receive
-        .recv_timeout(at_most)
-        .unwrap_or_else(|_| Err(fault!("disk-hangs", place, waited: at_most.as_secs())))
-}
-
-fn in_thread(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    thread::Builder::new().name("snowdrift-open".to_owned()).spawn(work).map(drop)
+    // If the caller has timed out, this closes the generator again.
+    let open = move || Source::lease(&wanted, &leasing, floor).map(Some);
+    bounded((place, at_most), "opens the slot", open)
 }
 
 /// A lease from a store, still without a slot. `mono`: ms of the host's monotonic clock; `wall`: Unix ms.

@@ -3,7 +3,6 @@
 use super::page_lease::{loss_word, page_lease};
 use super::source::Source;
 use super::values::{Value, list, or_null, report};
-use crate::core::fault::values;
 use crate::core::layout::Tick;
 use crate::core::sequencer::{NEVER, Stall};
 use crate::generator::{Generator, Rollback, Stalled, Waits};
@@ -92,14 +91,13 @@ pub fn directory_lease_of(source: &Source) -> Option<Value> {
     let lease = source.lease.as_ref()?;
     let Leased { slot, lost, failure, .. } = lease.state();
     let page = source.page();
-    let mut values = page_lease(&page)?;
-    values.extend(values!(
+    Some(report!(
         store: lease.store(),
         reach: lease.reach(),
         lost: lost.map(loss_word),
         failure: failure.map(Value::from),
         // Whether the lease has another slot by now.
         hasMoved: slot.is_some_and(|slot| slot.page().id() != page.id()),
-    ));
-    Some(Value::Record(values))
+        page: Value::Record(page_lease(&page)?),
+    ))
 }

@@ -91,7 +91,6 @@ impl NamedDirectory {
         bytes: &[u8],
         flush: &Flush,
     ) -> Result<Option<File>, Failure> {
-        self.create()?;
         let flushed = |file: &NamedTempFile| flush(file.path(), file.as_file());
         let made = whole::write(&self.path, bytes, flushed).and_then(|file| {
             match file.persist_noclobber(path) {

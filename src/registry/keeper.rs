@@ -24,7 +24,6 @@ pub(super) struct Keeper {
     driver: Driver<HostPage>,
     host: HostPages,
     register: Register,
-    layout: Layout,
     /// The page that was opened last, and is not lost.
     page: Option<HostPage>,
     /// Why the last call has failed.
@@ -40,11 +39,10 @@ impl Keeper {
         patience: Patience,
         at: At,
     ) -> Keeper {
-        let layout = settings.layout;
         // After a restore of old files, the page still shows what was issued since.
         host.keeps_pages = true;
         let driver = Driver::new(settings, patience, at, fastrand::f64());
-        Keeper { driver, host, register, layout, page: None, failure: None }
+        Keeper { driver, host, register, page: None, failure: None }
     }
 
     /// Takes an input. Where a page is opened, others see from now on that this process lives.
@@ -102,7 +100,7 @@ impl Keeper {
 
     /// Whether the clock has reached the ceiling of its page.
     pub fn is_low(&self) -> bool {
-        let now = self.layout.tick_at(SystemClock.now().ms);
+        let now = self.driver.machine().settings().layout.tick_at(SystemClock.now().ms);
         self.page.as_ref().is_some_and(|page| page.page().cells().ceiling() <= now)
     }
 

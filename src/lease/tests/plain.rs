@@ -118,7 +118,7 @@ fn no_line_is_added_to_a_record_that_damaged_ones_fill() {
     fleet.run(MINUTE);
     let refusal = Refusal::Unreadable(BUCKET, Unreadable::Long(bytes));
     assert!(refusals(&fleet).first() == Some(&&refusal), "{:?}", fleet.log);
-    assert!(fleet.issues(0), "whoever holds one renews it");
+    assert!(fleet.issues(0), "each holder of one renews it");
 }
 
 #[test]
