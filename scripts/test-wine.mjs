@@ -23,9 +23,6 @@ const TESTS = [
 const NOT_HERE = new Map(
   Object.entries({
     'one directory is one store, however it is spelled': 'wine removes no link to a directory',
-    'the last part of the path is created, the rest must exist': 'its paths have slashes',
-    'a slot file that is removed in use stops its holder':
-      'the name stays until the file is closed, so nobody else can take it',
     'a node that is closed and opened again does not repeat itself':
       'without a boot ID the tick of a day counts as used up once its page is opened again',
     'what a thread issued is remembered after its end, even if no other thread had the addon loaded':
