@@ -5,6 +5,33 @@
 // The models of a query's relations show which rows the query creates. This reads them from the schema text inside the
 // generated client, since the client's other metadata does not name the ID field.
 
+/**
+ * @import { PrismaSnowFlakeOptions } from './prisma.d.ts'
+ * @import { Parse } from './text-ids.js'
+ *
+ * What is used of Prisma's client.
+ * @typedef {object} Client
+ * @property {{ inlineSchema?: unknown }} [_engineConfig]
+ * @property {(extension: object) => object} $extends
+ *
+ * An operation on a model, and the function that goes on with it.
+ * @typedef {object} Operation
+ * @property {string} model
+ * @property {string} operation
+ * @property {unknown} args
+ * @property {(args: unknown) => unknown} query
+ *
+ * @typedef {{ type: string, isList: boolean, isId: boolean }} Field
+ * @typedef {Map<string, Map<string, Field>>} Schema the fields of each model, by name
+ * @typedef {Map<string, { name: string, type: keyof typeof METHODS }>} Ids the ID field of each model that gets IDs
+ *
+ * Arguments of a query, or a part of them.
+ * @typedef {Record<string, unknown>} Data
+ * @typedef {(data: Data) => Data} Change
+ *
+ * @typedef {Required<PrismaSnowFlakeOptions>['flake'] & { parse?: Parse }} Flake
+ */
+
 const { configError, describe, invalidId } = require('../messages/errors.js');
 const { optionsOf } = require('../messages/checks.js');
 const { NONE } = require('../ids/properties.js');
@@ -12,26 +39,32 @@ const { SnowFlake } = require('../snowflake.js');
 const { checkTextIds } = require('./text-ids.js');
 
 /** The methods that generate IDs, by the type of the field. */
-const METHODS = { BigInt: 'nextId', String: 'nextIdString' };
+const METHODS = /** @type {const} */ ({ BigInt: 'nextId', String: 'nextIdString' });
 
+/**
+ * @param {string} type
+ * @returns {type is keyof typeof METHODS}
+ */
+const isIdType = (type) => Object.hasOwn(METHODS, type);
+
+/** @param {PrismaSnowFlakeOptions} [options] */
 function withSnowFlake(options = NONE) {
-  const { flake = SnowFlake, models } = optionsOf(options, 'options of withSnowFlake()', [
-    'flake',
-    'models',
-  ]);
+  /** @type {PrismaSnowFlakeOptions} */
+  const given = optionsOf(options, 'options of withSnowFlake()', ['flake', 'models']);
+  const { flake = SnowFlake, models } = given;
   for (const method of Object.values(METHODS)) {
     if (typeof flake?.[method] !== 'function') {
       throw configError(`flake must be a SnowFlake, with ${method}(); it is ${describe(flake)}`);
     }
   }
-  return (client) => {
+  return (/** @type {Client} */ client) => {
     const schema = parseModels(client?._engineConfig?.inlineSchema);
     const filler = new IdFiller(schema, selectIds(schema, models), flake);
     return client.$extends({
       name: 'snowdrift',
       query: {
         $allModels: {
-          $allOperations: ({ model, operation, args, query }) =>
+          $allOperations: (/** @type {Operation} */ { model, operation, args, query }) =>
             query(filler.fill(model, operation, args)),
         },
       },
@@ -39,7 +72,11 @@ function withSnowFlake(options = NONE) {
   };
 }
 
-/** The fields of each model, by name: { type, isList, isId }. */
+/**
+ * Reads the models of a schema.
+ * @param {unknown} schema
+ * @returns {Schema}
+ */
 function parseModels(schema) {
   if (typeof schema !== 'string') {
     throw configError(
@@ -65,12 +102,18 @@ function parseModels(schema) {
   return models;
 }
 
-/** The ID field of each model that gets IDs: { name, type }. */
+/**
+ * Finds the ID field of each model that gets IDs.
+ * @param {Schema} schema
+ * @param {unknown} chosen
+ * @returns {Ids}
+ */
 function selectIds(schema, chosen) {
+  /** @type {Ids} */
   const ids = new Map();
   for (const [model, fields] of schema) {
     for (const [name, { type, isId }] of fields) {
-      if (isId && Object.hasOwn(METHODS, type)) ids.set(model, { name, type });
+      if (isId && isIdType(type)) ids.set(model, { name, type });
     }
   }
   if (chosen === undefined) {
@@ -89,18 +132,25 @@ function selectIds(schema, chosen) {
       `models names ${describe(without)}, but only models with a BigInt or String @id can get IDs: ${[...ids.keys()].join(', ') || 'there is none'}`,
     );
   }
-  return new Map(chosen.map((model) => [model, ids.get(model)]));
+  return new Map([...ids].filter(([model]) => chosen.includes(model)));
 }
 
 /**
  * Applies a change to an object, or to each object of an array. Returns other values unchanged: Prisma refuses them.
+ * @param {unknown} value
+ * @param {Change} change
+ * @returns {unknown}
  */
 function mapObjects(value, change) {
   if (Array.isArray(value)) return value.map((item) => mapObjects(item, change));
-  return value !== null && typeof value === 'object' ? change(value) : value;
+  return value !== null && typeof value === 'object' ? change(/** @type {Data} */ (value)) : value;
 }
 
-/** A copy of an object with changes of the named properties that exist. */
+/**
+ * A copy of an object with changes of the named properties that exist.
+ * @param {Data} object
+ * @param {Record<string, Change>} changes
+ */
 function mapProperties(object, changes) {
   const copy = { ...object };
   for (const [name, change] of Object.entries(changes)) {
@@ -115,14 +165,25 @@ class IdFiller {
   #ids;
   #flake;
 
+  /**
+   * @param {Schema} schema
+   * @param {Ids} ids
+   * @param {Flake} flake
+   */
   constructor(schema, ids, flake) {
     this.#schema = schema;
     this.#ids = ids;
     this.#flake = flake;
   }
 
+  /**
+   * @param {string} model
+   * @param {string} operation
+   * @param {unknown} args
+   */
   fill(model, operation, args) {
     const { created, updated } = this.#changesOf(model);
+    /** @type {Record<string, Record<string, Change>>} */
     const changes = {
       create: { data: created },
       createMany: { data: created },
@@ -135,6 +196,10 @@ class IdFiller {
       : args;
   }
 
+  /**
+   * @param {string} model
+   * @returns {{ created: Change, updated: Change }}
+   */
   #changesOf(model) {
     return {
       created: (data) => this.#withId(model, this.#withRelations(model, data)),
@@ -142,6 +207,11 @@ class IdFiller {
     };
   }
 
+  /**
+   * @param {string} model
+   * @param {Data} data
+   * @returns {Data}
+   */
   #withId(model, data) {
     const field = this.#ids.get(model);
     if (field === undefined || data[field.name] !== undefined) return data;
@@ -156,20 +226,37 @@ class IdFiller {
     return { ...data, [field.name]: id };
   }
 
+  /**
+   * @param {string} model
+   * @param {Data} data
+   */
   #withRelations(model, data) {
+    /** @type {Record<string, Change>} */
     const changes = {};
-    for (const [name, { type, isList }] of this.#schema.get(model)) {
+    for (const [name, { type, isList }] of this.#fieldsOf(model)) {
       if (this.#schema.has(type)) changes[name] = (writes) => this.#nested(type, isList, writes);
     }
     return mapProperties(data, changes);
   }
 
-  /** Fills the nested writes of a relation's field. */
+  /** @param {string} model */
+  #fieldsOf(model) {
+    return /** @type {Map<string, Field>} */ (this.#schema.get(model));
+  }
+
+  /**
+   * Fills the nested writes of a relation's field.
+   * @param {string} model
+   * @param {boolean} isList
+   * @param {Data} writes
+   */
   #nested(model, isList, writes) {
     const { created, updated } = this.#changesOf(model);
+    /** @type {(changes: Record<string, Change>) => Change} */
     const withChanges = (changes) => (write) => mapProperties(write, changes);
     // For a relation to a single row, `write` may be the data itself.
-    const hasData = (write) => isList || ('data' in write && !this.#schema.get(model).has('data'));
+    const hasData = (/** @type {Data} */ write) =>
+      isList || ('data' in write && !this.#fieldsOf(model).has('data'));
     return mapProperties(writes, {
       create: created,
       createMany: withChanges({ data: created }),

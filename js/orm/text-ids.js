@@ -11,8 +11,14 @@ const YEAR_MS = 365 * DAY_MS;
 let isSettled = false;
 
 /**
+ * Decodes an ID.
+ * @typedef {(id: string | bigint) => { timestamp: number }} Parse
+ */
+
+/**
  * Warns, once per process, if the IDs after this one get longer within a year.
- * @param parse decodes the ID. Without it, the default instance's layout must give a time of today
+ * @param {unknown} id
+ * @param {Parse} [parse] decodes the ID. Without it, the default instance's layout must give a time of today
  */
 function checkTextIds(id, parse) {
   // Base32 and padded digits always sort.
@@ -23,11 +29,15 @@ function checkTextIds(id, parse) {
   if (parse === undefined && !(Math.abs(at - unixNow()) < DAY_MS)) return;
   isSettled = true;
   const longer = timeOf(10n ** BigInt(id.length), parse ?? SnowFlake.parse);
-  if (!(longer - at <= YEAR_MS)) return;
+  if (longer === undefined || !(longer - at <= YEAR_MS)) return;
   warnOfTextIds(id.length, longer, longer - at);
 }
 
-/** The Unix ms of an ID; undefined if the layout has no such ID. */
+/**
+ * The Unix ms of an ID; undefined if the layout has no such ID.
+ * @param {string | bigint} id
+ * @param {Parse} parse
+ */
 function timeOf(id, parse) {
   try {
     return parse(id).timestamp;

@@ -5,6 +5,14 @@
 // A decorator does not know its database. So the columns get their type when a DataSource has built its metadata: the
 // type that the driver reads back exactly. If there is none, initialize() throws.
 
+/**
+ * @import { PrimarySnowFlakeColumnOptions } from './typeorm.d.ts'
+ * @import { DataSource as TypeOrmDataSource } from 'typeorm'
+ *
+ * TypeORM declares this method for its own classes only.
+ * @typedef {{ buildMetadatas: (this: TypeOrmDataSource) => Promise<void> }} Building
+ */
+
 const { configError, describe, needsPackage } = require('../messages/errors.js');
 const { optionsOf } = require('../messages/checks.js');
 const { NONE } = require('../ids/properties.js');
@@ -29,16 +37,15 @@ const ROUNDING_OPTIONS = [
   { option: 'supportBigNumbers', value: false, fix: 'supportBigNumbers: true' },
 ];
 
+/** @param {PrimarySnowFlakeColumnOptions} [options] */
 function PrimarySnowFlakeColumn(options = NONE) {
-  const {
-    name,
-    comment,
-    nextIdString = nextOfDefault,
-  } = optionsOf(options, 'options of PrimarySnowFlakeColumn()', [
+  /** @type {PrimarySnowFlakeColumnOptions} */
+  const given = optionsOf(options, 'options of PrimarySnowFlakeColumn()', [
     'name',
     'comment',
     'nextIdString',
   ]);
+  const { name, comment, nextIdString = nextOfDefault } = given;
   if (typeof nextIdString !== 'function') {
     throw configError(
       `nextIdString must be a function that returns an ID as a string, such as flake.nextIdString; it is ${describe(nextIdString)}`,
@@ -48,6 +55,7 @@ function PrimarySnowFlakeColumn(options = NONE) {
   return PrimaryColumn({ type: 'bigint', name, comment, transformer });
 }
 
+/** @param {TypeOrmDataSource} dataSource */
 function prepare(dataSource) {
   const columns = dataSource.entityMetadatas.flatMap((metadata) =>
     metadata.columns.filter(holdsId),
@@ -55,7 +63,7 @@ function prepare(dataSource) {
   if (columns.length === 0) return;
   const { type } = dataSource.options;
   for (const { option, value, fix } of ROUNDING_OPTIONS) {
-    if (dataSource.options[option] === value) {
+    if (Reflect.get(dataSource.options, option) === value) {
       throw configError(
         `with ${option}: ${value}, ${type} reads IDs as numbers, which rounds them: save() would then insert a second row. Set ${fix} in the options of the DataSource`,
       );
@@ -69,11 +77,12 @@ function prepare(dataSource) {
   dataSource.subscribers.push(new IdSubscriber());
 }
 
-const { buildMetadatas } = DataSource.prototype;
+const prototype = /** @type {Building} */ (/** @type {unknown} */ (DataSource.prototype));
+const { buildMetadatas } = prototype;
 if (typeof buildMetadatas !== 'function') {
   throw configError('snowdrift/typeorm does not support this version of typeorm: install 0.3 or 1');
 }
-DataSource.prototype.buildMetadatas = async function buildWithSnowFlakes() {
+prototype.buildMetadatas = async function buildWithSnowFlakes() {
   await buildMetadatas.call(this);
   prepare(this);
 };

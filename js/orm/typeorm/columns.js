@@ -1,20 +1,27 @@
 'use strict';
 // Columns of IDs in TypeORM: they accept a bigint or canonical digits, and return a string.
 
+/**
+ * @import { EntityMetadata, ObjectLiteral } from 'typeorm'
+ * @typedef {EntityMetadata['columns'][number]} ColumnMetadata
+ */
+
 const { configError, invalidId } = require('../../messages/errors.js');
 const { readId } = require('../../generator/arguments.js');
 
 /** Converts between the property, a string, and the database. TypeORM applies it to conditions, too. */
 class IdTransformer {
-  /** @param name the entity and property, for errors */
+  /** @param {string} name the entity and property, for errors */
   constructor(name) {
     this.name = name;
   }
 
+  /** @param {unknown} value */
   to(value) {
     return toProperty(value, this.name);
   }
 
+  /** @param {unknown} value */
   from(value) {
     if (typeof value === 'number' && !Number.isSafeInteger(value)) {
       throw invalidId(
@@ -27,47 +34,67 @@ class IdTransformer {
 
 /** The transformer of a primary column. Its class marks snowdrift's columns. */
 class SnowFlakeTransformer extends IdTransformer {
+  /**
+   * @param {() => unknown} nextIdString
+   * @param {string} name
+   */
   constructor(nextIdString, name) {
     super(name);
     this.next = nextIdString;
   }
 }
 
-const isSnowFlakeColumn = ({ transformer }) => transformer instanceof SnowFlakeTransformer;
+/** @param {ColumnMetadata} column */
+const nextOf = ({ transformer }) =>
+  transformer instanceof SnowFlakeTransformer ? transformer.next : undefined;
 
-/** An ID as the property's string. Returns objects and functions, such as operators and SQL, unchanged. */
+/** @param {ColumnMetadata} column */
+const isSnowFlakeColumn = (column) => nextOf(column) !== undefined;
+
+/**
+ * An ID as the property's string. Returns objects and functions, such as operators and SQL, unchanged.
+ * @param {unknown} value
+ * @param {string} name
+ */
 function toProperty(value, name) {
   if (value === undefined || value === null) return value;
   if (typeof value === 'object' || typeof value === 'function') return value;
   try {
     const id = readId(value);
     return typeof value === 'string' ? value : String(id);
-  } catch ({ message }) {
-    throw invalidId(`${name}: ${message}`);
+  } catch (failure) {
+    throw invalidId(`${name}: ${/** @type {Error} */ (failure).message}`);
   }
 }
 
-/** Whether a column holds IDs: snowdrift's, foreign keys, and columns of junction tables. */
+/**
+ * Whether a column holds IDs: snowdrift's, foreign keys, and columns of junction tables.
+ * @param {ColumnMetadata} column
+ * @returns {boolean}
+ */
 function holdsId(column) {
   const { referencedColumn } = column;
   return isSnowFlakeColumn(column) || (referencedColumn !== undefined && holdsId(referencedColumn));
 }
 
-/** Makes a column check and convert its IDs wherever TypeORM reads an entity or a condition. */
+/**
+ * Makes a column check and convert its IDs wherever TypeORM reads an entity or a condition.
+ * @param {ColumnMetadata} column
+ */
 function prepareColumn(column) {
   const name = `${column.entityMetadata.name}.${column.propertyPath}`;
   refuseOtherTypes(column, name);
-  if (isSnowFlakeColumn(column)) {
-    column.transformer = new SnowFlakeTransformer(column.transformer.next, name);
-  } else {
-    column.transformer ??= new IdTransformer(name);
-  }
+  const next = nextOf(column);
+  if (next !== undefined) column.transformer = new SnowFlakeTransformer(next, name);
+  else column.transformer ??= new IdTransformer(name);
   const { getEntityValue, getEntityValueMap } = column;
+  /** @type {ColumnMetadata['getEntityValue']} */
   column.getEntityValue = (entity, transform) => {
     // TypeORM transforms conditions. They belong to the caller, so they keep their bigints.
     if (!transform) writeString(column, entity, name);
     return toProperty(getEntityValue.call(column, entity, transform), name);
   };
+  /** @type {ColumnMetadata['getEntityValueMap']} */
   column.getEntityValueMap = (entity) => {
     writeString(column, entity, name);
     return getEntityValueMap.call(column, entity);
@@ -77,6 +104,8 @@ function prepareColumn(column) {
 /**
  * Refuses a property that TypeScript declares as a number or a bigint, since it would hold a string. (IDs of a layout
  * of at most 53 bits could be numbers; the column does not know the layout.)
+ * @param {ColumnMetadata} column
+ * @param {string} name
  */
 function refuseOtherTypes({ target, propertyName }, name) {
   const declaring = typeof target === 'function' ? target.prototype : undefined;
@@ -92,7 +121,12 @@ function refuseOtherTypes({ target, propertyName }, name) {
   );
 }
 
-/** Replaces a bigint of an entity by its string, since JSON has no bigint. */
+/**
+ * Replaces a bigint of an entity by its string, since JSON has no bigint.
+ * @param {ColumnMetadata} column
+ * @param {ObjectLiteral} entity
+ * @param {string} name
+ */
 function writeString({ embeddedMetadata, propertyName }, entity, name) {
   let owner = entity;
   for (const property of embeddedMetadata?.parentPropertyNames ?? []) owner = owner?.[property];
@@ -103,4 +137,4 @@ function writeString({ embeddedMetadata, propertyName }, entity, name) {
   if (typeof value === 'bigint') Reflect.set(owner, propertyName, toProperty(value, name));
 }
 
-module.exports = { SnowFlakeTransformer, holdsId, isSnowFlakeColumn, prepareColumn };
+module.exports = { SnowFlakeTransformer, holdsId, isSnowFlakeColumn, nextOf, prepareColumn };

@@ -6,17 +6,40 @@
 // RETURNING lists the rows in the order of the entities. Without it, or if it lacks a row, a query searches for the
 // entities' IDs, and for rows with the same values in the columns of the conflict.
 
+/**
+ * @import { DataSource, EntityMetadata, InsertResult, ObjectLiteral, QueryRunner } from 'typeorm'
+ * @import { InsertQueryBuilder } from 'typeorm'
+ * @import { ColumnMetadata } from './columns.js'
+ *
+ * What is used of an InsertQueryBuilder, some of which is not public.
+ * @typedef {object} Builder
+ * @property {InsertQueryBuilder<ObjectLiteral>['expressionMap'] & { onConflict?: unknown }} expressionMap
+ * @property {DataSource} [dataSource] absent in TypeORM 0.3
+ * @property {DataSource} connection
+ * @property {QueryRunner} [queryRunner]
+ * @property {() => QueryRunner} obtainQueryRunner
+ * @property {() => ObjectLiteral[]} getValueSets
+ * @property {() => [string, ObjectLiteral]} getQueryAndParameters
+ *
+ * @typedef {(this: Builder) => Promise<InsertResult>} Execute
+ * @typedef {Record<string, unknown>} Row
+ */
+
 const { isSnowFlakeColumn } = require('./columns.js');
 const { NONE } = require('../../ids/properties.js');
 
-/** Wraps InsertQueryBuilder's execute(). */
+/**
+ * Wraps InsertQueryBuilder's execute().
+ * @param {Execute} execute
+ * @returns {Execute}
+ */
 function reportingRealIds(execute) {
   return async function executeAndReport() {
     const { mainAlias, onIgnore, onUpdate, onConflict, insertFromSelect } = this.expressionMap;
     const meetsRows = (onIgnore || onUpdate || onConflict) && !insertFromSelect;
     const metadata = meetsRows && mainAlias?.hasMetadata ? mainAlias.metadata : undefined;
     const column = metadata?.primaryColumns.find(isSnowFlakeColumn);
-    if (column === undefined) return execute.call(this);
+    if (metadata === undefined || column === undefined) return execute.call(this);
     const runner = this.obtainQueryRunner();
     try {
       return await new ConflictingInsert(this, metadata, column, runner).run(execute);
@@ -39,11 +62,23 @@ class ConflictingInsert {
   #entities;
   /** Whether the caller set the ID, for each entity. */
   #isGiven;
-  /** The ID of the row, for each entity; undefined if it is unknown. */
+  /**
+   * The ID of the row, for each entity; undefined if it is unknown.
+   * @type {(string | undefined)[]}
+   */
   #ids = [];
-  /** The rows of RETURNING. */
+  /**
+   * The rows of RETURNING.
+   * @type {Row[] | undefined}
+   */
   #rows;
 
+  /**
+   * @param {Builder} builder
+   * @param {EntityMetadata} metadata
+   * @param {ColumnMetadata} column
+   * @param {QueryRunner} runner
+   */
   constructor(builder, metadata, column, runner) {
     this.#builder = builder;
     this.#metadata = metadata;
@@ -55,6 +90,7 @@ class ConflictingInsert {
     this.#isGiven = this.#current().map((id) => id !== undefined);
   }
 
+  /** @param {Execute} execute */
   async run(execute) {
     const { expressionMap } = this.#builder;
     const { returning } = expressionMap;
@@ -74,11 +110,15 @@ class ConflictingInsert {
     }
   }
 
+  /** @returns {(string | undefined)[]} */
   #current() {
     return this.#entities.map((entity) => this.#column.getEntityValue(entity) ?? undefined);
   }
 
-  /** The columns of RETURNING, with the ID. */
+  /**
+   * The columns of RETURNING, with the ID.
+   * @param {string | string[]} returning
+   */
   #withId(returning) {
     const { propertyPath } = this.#column;
     if (!this.#driver.isReturningSqlSupported('insert')) return returning;
@@ -88,6 +128,7 @@ class ConflictingInsert {
 
   /** The builder with a query runner that reads the IDs from the INSERT's result before TypeORM does. */
   #watched() {
+    /** @type {Builder} */
     const watched = Object.create(this.#builder);
     let isInsert = false;
     // execute() calls this right before the INSERT.
@@ -95,6 +136,7 @@ class ConflictingInsert {
       isInsert = true;
       return this.#builder.getQueryAndParameters.call(watched);
     };
+    /** @param {Parameters<QueryRunner['query']>} args */
     const query = async (...args) => {
       const learns = isInsert;
       isInsert = false;
@@ -103,32 +145,38 @@ class ConflictingInsert {
       return result;
     };
     watched.queryRunner = new Proxy(this.#runner, {
-      get: (runner, key) => (key === 'query' ? query : runner[key]),
+      get: (runner, key) => (key === 'query' ? query : Reflect.get(runner, key)),
     });
     return watched;
   }
 
+  /** @param {{ raw: unknown }} result */
   async #learn(result) {
     const drawn = this.#current();
     const key = this.#column.databaseName;
+    const { raw } = result;
     // The caller's own RETURNING may lack the ID.
     const hasRows =
       this.#driver.isReturningSqlSupported('insert') &&
-      Array.isArray(result.raw) &&
-      result.raw.every((row) => Object.hasOwn(row, key));
+      Array.isArray(raw) &&
+      raw.every((row) => Object.hasOwn(row, key));
     if (hasRows) {
-      this.#rows = result.raw;
+      this.#rows = /** @type {Row[]} */ (raw);
       this.#ids = idsOf(this.#rows, key, drawn);
       // TypeORM assigns the rows to the entities by their order.
+      /** @type {Map<string | undefined, Row>} */
       const byId = new Map(this.#rows.map((row) => [String(row[key]), row]));
-      result.raw = this.#ids.map((id) => (byId.has(id) ? byId.get(id) : {}));
+      result.raw = this.#ids.map((id) => byId.get(id) ?? {});
     }
     await this.#lookUp(drawn);
     // Without RETURNING, TypeORM loads defaults by the ID, and throws if there is none.
     this.#setIds(hasRows || this.#metadata.getInsertionReturningColumns().length === 0);
   }
 
-  /** Searches for the rows of entities with unknown IDs. */
+  /**
+   * Searches for the rows of entities with unknown IDs.
+   * @param {(string | undefined)[]} drawn
+   */
   async #lookUp(drawn) {
     const unknown = drawn.map((_, at) => at).filter((at) => this.#ids[at] === undefined);
     for (let from = 0; from < unknown.length; from += ROWS_A_QUERY) {
@@ -136,6 +184,10 @@ class ConflictingInsert {
     }
   }
 
+  /**
+   * @param {number[]} unknown
+   * @param {(string | undefined)[]} drawn
+   */
   async #lookUpSome(unknown, drawn) {
     const columns = this.#conflictColumns();
     const builder = this.#runner.manager
@@ -175,18 +227,25 @@ class ConflictingInsert {
   #conflictColumns() {
     const { conflict } = this.#builder.expressionMap.onUpdate ?? NONE;
     if (!Array.isArray(conflict)) return [];
-    const columns = conflict.map((name) => this.#metadata.findColumnWithDatabaseName(name));
-    return columns.includes(undefined) ? [] : columns;
+    const columns = conflict.flatMap(
+      (name) => this.#metadata.findColumnWithDatabaseName(name) ?? [],
+    );
+    return columns.length === conflict.length ? columns : [];
   }
 
-  /** A value as a parameter of a query; undefined if it is SQL. */
+  /**
+   * A value as a parameter of a query; undefined if it is SQL.
+   * @param {ObjectLiteral} entity
+   * @param {ColumnMetadata} column
+   * @returns {unknown}
+   */
   #valueOf(entity, column) {
     const value = column.getEntityValue(entity);
     if (typeof value === 'function') return undefined;
     return this.#driver.preparePersistentValue(value, column);
   }
 
-  /** @param leaveOut whether to remove generated IDs that are in no table */
+  /** @param {boolean} leaveOut whether to remove generated IDs that are in no table */
   #setIds(leaveOut) {
     for (const [at, entity] of this.#entities.entries()) {
       const id = this.#ids[at];
@@ -195,13 +254,18 @@ class ConflictingInsert {
     }
   }
 
-  /** The result, with the IDs that are known. */
+  /**
+   * The result, with the IDs that are known.
+   * @param {InsertResult} result
+   */
   #corrected(result) {
     if (this.#rows !== undefined) result.raw = this.#rows;
-    const known = (at) => this.#ids[at] !== undefined;
-    result.identifiers = result.identifiers.map((_, at) =>
+    const known = (/** @type {number} */ at) => this.#ids[at] !== undefined;
+    const identifiers = result.identifiers.map((_, at) =>
       known(at) ? this.#metadata.getEntityIdMap(this.#entities[at]) : undefined,
     );
+    // TypeORM declares none that is undefined.
+    result.identifiers = /** @type {ObjectLiteral[]} */ (identifiers);
     for (const [at, map] of result.generatedMaps.entries()) {
       if (this.#column.getEntityValue(map) !== undefined) {
         this.#column.setEntityValue(map, this.#ids[at]);
@@ -211,16 +275,25 @@ class ConflictingInsert {
   }
 }
 
-/** The ID of each entity's row among the rows of RETURNING. */
+/**
+ * The ID of each entity's row among the rows of RETURNING.
+ * @param {Row[]} rows
+ * @param {string} key
+ * @param {(string | undefined)[]} drawn
+ */
 function idsOf(rows, key, drawn) {
   const ids = rows.map((row) => String(row[key]));
+  /** @type {Set<string | undefined>} */
   const returned = new Set(ids);
   const isInOrder = drawn.every((id, at) => id === ids[at] || !returned.has(id));
   if (rows.length === drawn.length && isInOrder) return ids;
   return drawn.map((id) => (returned.has(id) ? id : undefined));
 }
 
-/** Values of columns as a key. An entity and its row have the same key. */
+/**
+ * Values of columns as a key. An entity and its row have the same key.
+ * @param {unknown[]} values
+ */
 function keyOf(values) {
   const texts = values.map((value) => (value instanceof Date ? value.toJSON() : String(value)));
   return JSON.stringify(texts);

@@ -1,23 +1,32 @@
 'use strict';
 // Generates IDs for entities before TypeORM inserts them.
 
+/**
+ * @import { ColumnType, InsertEvent, ObjectLiteral } from 'typeorm'
+ * @import { ColumnMetadata } from './columns.js'
+ */
+
 const { describe, invalidId } = require('../../messages/errors.js');
 const { SnowFlake } = require('../../snowflake.js');
 const { checkTextIds } = require('../text-ids.js');
-const { isSnowFlakeColumn } = require('./columns.js');
+const { nextOf } = require('./columns.js');
 
 /** Reads the static method at each call, so that columns use a mock of it. */
 const nextOfDefault = () => SnowFlake.nextIdString();
 
-const isText = (type) => /char|text|clob|string/i.test(type?.name ?? type);
+/** @param {ColumnType} type */
+const isText = (type) =>
+  /char|text|clob|string/i.test(typeof type === 'function' ? type.name : type);
 
 class IdSubscriber {
+  /** @param {InsertEvent<ObjectLiteral>} event */
   beforeInsert({ entity, metadata }) {
     if (entity === undefined) return;
-    for (const column of metadata.primaryColumns.filter(isSnowFlakeColumn)) {
+    for (const column of metadata.primaryColumns) {
+      const next = nextOf(column);
+      if (next === undefined) continue;
       const value = column.getEntityValue(entity);
       if (value !== undefined && value !== null) continue;
-      const { next } = column.transformer;
       const id = checkGenerated(next(), column);
       column.setEntityValue(entity, id);
       const isDefault = next === nextOfDefault || next === SnowFlake.nextIdString;
@@ -26,7 +35,11 @@ class IdSubscriber {
   }
 }
 
-/** Refuses a missing ID: SQLite would number the rows 1, 2, 3. */
+/**
+ * Refuses a missing ID: SQLite would number the rows 1, 2, 3.
+ * @param {unknown} id
+ * @param {ColumnMetadata} column
+ */
 function checkGenerated(id, { entityMetadata, propertyPath }) {
   if (typeof id === 'string' || typeof id === 'bigint') return id;
   throw invalidId(
