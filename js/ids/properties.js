@@ -56,6 +56,9 @@ function unknownIn(object, known) {
 /**
  * A copy without a prototype, so that a polluted Object.prototype adds nothing. For the package's own objects that may
  * lack a property that code reads: native ones, settings, and the rest of a destructuring.
+ * @template {object} T
+ * @param {T} object
+ * @returns {T}
  */
 const ownOf = (object) => ({ __proto__: null, ...object });
 

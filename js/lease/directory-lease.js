@@ -47,7 +47,10 @@ class DirectoryLease {
   publish() {
     // The listener does not keep an abandoned instance alive.
     const lease = new WeakRef(this);
-    this.#channel.onRenewed(() => lease.deref()?.#follow());
+    this.#channel.onRenewed(() => {
+      const found = lease.deref();
+      if (found !== undefined) found.#follow();
+    });
     this.#follow();
   }
 

@@ -11,6 +11,8 @@ const { longBigint, shortened } = require('../ids/shown.js');
 const { printable, redactForeign, redactValue, sanitize } = require('./secrets.js');
 const { hasChangedUser } = require('../runtime/user.js');
 
+/** @import { Fault } from '../types.js' */
+
 filterErrors({ text: sanitize, cause: redactCause });
 
 /** The most characters that are shown of a value that is no text. */
@@ -94,15 +96,24 @@ function needsPackage(what, name, cause) {
 /** Kept here, since a later replacement would see the channels. */
 const { hasOwn } = Object;
 
-/** Returns the result of a native call. Throws if it is a fault. */
+/** @type {(answer: unknown) => answer is Fault} */
+const isFault = (answer) => answer !== null && typeof answer === 'object' && hasOwn(answer, 'kind');
+
+/**
+ * Returns the result of a native call. Throws if it is a fault.
+ * @template T
+ * @param {T} answer
+ * @returns {Exclude<T, Fault>}
+ */
 function unwrap(answer) {
-  if (answer !== null && typeof answer === 'object' && hasOwn(answer, 'kind')) {
-    throw fromCaller(faultError(answer), unwrap);
-  }
-  return answer;
+  if (isFault(answer)) throw fromCaller(faultError(answer), unwrap);
+  return /** @type {Exclude<T, Fault>} */ (answer);
 }
 
-/** The error of a fault. js/messages/faults.js has the texts. */
+/**
+ * The error of a fault. js/messages/faults.js has the texts.
+ * @param {Fault} fault
+ */
 function faultError(fault) {
   const { code, message } = wordsFor(fault);
   const publicOf = (holder) => {

@@ -43,4 +43,6 @@ function load(target, fail) {
 /** Undefined in a bundle that is an ES module. */
 const directory = typeof __dirname === 'string' ? __dirname : undefined;
 
-module.exports = loadAddon('snowdrift', directory, load);
+module.exports = /** @type {typeof import('./addon-types.js')} */ (
+  loadAddon('snowdrift', directory, load)
+);

@@ -139,7 +139,7 @@ impl Channel {
 #[napi]
 impl Channel {
     /// A promise that resolves with a channel reads this property, and must not find one on `Object.prototype`.
-    #[napi(getter, catch_unwind)]
+    #[napi(getter, catch_unwind, skip_typescript)]
     pub fn then(&self) {}
 
     /// Takes back IDs that were not handed out.
@@ -149,7 +149,7 @@ impl Channel {
     }
 
     /// The last refusal.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Refusal")]
     pub fn refusal(&self) -> Value {
         let refused = |source: &Source| Some(refusal_of(self.block.refusal.get()?, source));
         let refusal = self.find(refused).filter(|_| self.block.change(|_| ()));
@@ -157,7 +157,7 @@ impl Channel {
     }
 
     /// The events since the last call, if any.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "News | null")]
     pub fn take_news(&self) -> Option<Value> {
         self.find(|source| news_of(source.take_rollback(), source.waits.take()))
     }
@@ -170,7 +170,7 @@ impl Channel {
     }
 
     /// The counters, even after a close.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "ChannelStats | null")]
     pub fn stats(&self) -> Option<Value> {
         self.with(stats_of).or_else(|| self.last_stats.borrow().clone())
     }
@@ -192,7 +192,7 @@ impl Channel {
     }
 
     /// The lease from a directory, if there is one.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "DirectoryLeaseState | null")]
     pub fn lease(&self) -> Option<Value> {
         self.find(directory_lease_of)
     }

@@ -21,7 +21,7 @@ const DISK_OF_CALL: Duration = Duration::from_secs(9);
 
 /// A record of a directory: `{ token, text }`; `{ unusable }`, with the reason, of a file that nobody can use; null where there is
 /// none. Changes nothing.
-#[napi(catch_unwind)]
+#[napi(catch_unwind, ts_return_type = "Promise<FoundRecord | Fault>")]
 pub fn look_at_record(env: &Env, directory: String, key: String) -> napi::Result<Object<'_>> {
     let key = key_of(&key)?;
     used(env, directory, move |directory| {
@@ -38,7 +38,7 @@ pub fn look_at_record(env: &Env, directory: String, key: String) -> napi::Result
 }
 
 /// Writes a record in the place of the one with the token `before`; without it, where there must be none. Returns whether it did.
-#[napi(catch_unwind)]
+#[napi(catch_unwind, ts_return_type = "Promise<boolean | Fault>")]
 pub fn replace_record(
     env: &Env,
     directory: String,
@@ -60,7 +60,7 @@ pub fn replace_record(
 }
 
 /// The keys of the buckets that a directory has files of.
-#[napi(catch_unwind)]
+#[napi(catch_unwind, ts_return_type = "Promise<string[] | Fault>")]
 pub fn bucket_files(env: &Env, directory: String) -> napi::Result<Object<'_>> {
     used(env, directory, move |directory| {
         let keys = Register::existing(directory)?.buckets()?;

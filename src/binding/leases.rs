@@ -43,6 +43,7 @@ pub struct LeaseSettings {
 pub struct LeaseInput {
     /// 'time', 'wanted', 'restored' or 'close'; or the outcome of the call: 'failed', 'written', or 'found' with the record
     /// that was read, or that a write found in place of its predecessor.
+    #[napi(ts_type = "'time' | 'wanted' | 'restored' | 'close' | 'failed' | 'written' | 'found'")]
     pub kind: String,
     /// The record's token and text; none if there is none.
     pub token: Option<String>,
@@ -73,7 +74,7 @@ impl LeaseDriver {
 
     /// Takes an input. Returns `reports`, and what is `next`: a call, a wait, or the end. `mono`: ms of the host's monotonic
     /// clock; `wall`: Unix ms.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "LeaseStep")]
     pub fn step(&mut self, input: LeaseInput, mono: f64, wall: f64) -> Value {
         let at = At { mono: mono as i64, wall: wall.floor() as i64 };
         let input = self.read(input);
@@ -83,7 +84,7 @@ impl LeaseDriver {
     }
 
     /// The state of the slot; null while there is none. Times in Unix ms: a tick is shown as its last ms.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "PageLease | null")]
     pub fn state(&self) -> Value {
         let state = self.slot.as_ref().and_then(|slot| page_lease(slot.page()));
         or_null(state.map(Value::Record))

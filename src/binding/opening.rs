@@ -34,13 +34,13 @@ type Opened<'call> = Either3<Object<'call>, Fault, ()>;
 
 /// Opens a channel. For a slot of a directory, blocks the thread for the disk, and until the slot is free if the request
 /// allows a wait.
-#[napi(catch_unwind)]
+#[napi(catch_unwind, ts_return_type = "Opened")]
 pub fn open(env: &Env, request: Requested) -> napi::Result<Opened<'_>> {
     opened_as(open_bounded(request, FLOOR), |source| Channel::build(env, source))
 }
 
 /// Like `open`, but without blocking the thread.
-#[napi(catch_unwind)]
+#[napi(catch_unwind, ts_return_type = "Promise<Opened>")]
 pub fn open_later(env: &Env, request: Requested) -> napi::Result<Object<'_>> {
     later(env, move || {
         let source = open_bounded(request, LATER_FLOOR);

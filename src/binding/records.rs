@@ -16,7 +16,7 @@ const MOST_UNCOUNTED: u64 = 1 << 12;
 /// The values of a record, by its key and text: of the kind 'namespace', 'bucket' or 'unreadable'; null for another key.
 /// With the store's clock in Unix ms, the lines of a bucket have their states in a search for a slot; without the
 /// namespace's text, any limits are assumed. Ceilings and floors are ticks.
-#[napi(catch_unwind)]
+#[napi(catch_unwind, ts_return_type = "RecordValues | null")]
 pub fn read_record(
     key: String,
     text: String,
@@ -88,7 +88,7 @@ fn state_word(state: State) -> &'static str {
 
 /// The keys of a namespace's buckets, and whether these are all: those that it counts, and with `is_all` the others, too, where
 /// its layout has few. With a datacenter, of that one only. Null where the text cannot be read.
-#[napi(catch_unwind)]
+#[napi(catch_unwind, ts_return_type = "BucketKeys | null")]
 pub fn bucket_keys(text: String, is_all: bool, datacenter: Option<f64>) -> Value {
     let Ok(mut namespace) = Namespace::of_text(&text) else { return Value::Null };
     let all = namespace.all_buckets();

@@ -11,7 +11,7 @@ use crate::files::path::FileResult;
 use crate::pages::{Directory, Process, Snapshot};
 
 /// The pages that this user's processes share on this host; `None` if the system has no directory for them.
-#[napi(catch_unwind)]
+#[napi(catch_unwind, ts_return_type = "HostPages | Fault | null")]
 pub fn host_pages(shared: Option<String>) -> Either<Option<Value>, Fault> {
     answer(|| {
         let Some(directory) = Directory::find(shared.as_ref().map(Path::new))? else {
