@@ -6,6 +6,15 @@
 // is authorised before it is the oldest. Authorised connections have a limit of their own. So newcomers and authorised
 // connections cannot exclude each other. A probe stays a newcomer.
 
+/**
+ * @import { Socket } from 'node:net'
+ *
+ * Logs a text under a code.
+ * @typedef {(code: string, text: string) => void} Log
+ * @typedef {Partial<typeof BOUNDS>} Bounds
+ * @typedef {InstanceType<typeof Connections>} Connected
+ */
+
 const BOUNDS = {
   authorised: 1000,
   /** As many clients may come back at once, as after a restart. */
@@ -15,16 +24,21 @@ const BOUNDS = {
 class Connections {
   #bounds;
   #log;
-  /** In the order in which they came. */
+  /**
+   * In the order in which they came.
+   * @type {Set<Socket>}
+   */
   #newcomers = new Set();
+  /** @type {Set<Socket>} */
   #authorised = new Set();
 
-  /** @param options `bounds` replaces some of BOUNDS; `log` logs a text under a code */
+  /** @param {{ bounds?: Bounds, log: Log }} options `bounds` replaces some of BOUNDS */
   constructor({ bounds, log }) {
     this.#bounds = { ...BOUNDS, ...bounds };
     this.#log = log;
   }
 
+  /** @param {Socket} socket */
   add(socket) {
     if (this.#newcomers.size >= this.#bounds.newcomers) this.#closeOldest(socket);
     this.#newcomers.add(socket);
@@ -34,11 +48,15 @@ class Connections {
     });
   }
 
+  /** @param {Socket} socket */
   isAuthorised(socket) {
     return this.#authorised.has(socket);
   }
 
-  /** Returns whether it is authorised now: not where there are too many. */
+  /**
+   * Returns whether it is authorised now: not where there are too many.
+   * @param {Socket} socket
+   */
   authorise(socket) {
     if (this.#authorised.has(socket)) return true;
     if (this.#authorised.size >= this.#bounds.authorised) return false;
@@ -47,8 +65,10 @@ class Connections {
     return true;
   }
 
+  /** @param {Socket} latest */
   #closeOldest({ remoteAddress }) {
     const [oldest] = this.#newcomers;
+    if (oldest === undefined) return;
     this.#newcomers.delete(oldest);
     // Not resetAndDestroy(): of thousands whose clients closed, too, one kept its descriptor (Node 20).
     oldest.destroy();

@@ -5,6 +5,26 @@
 // own host name was rebound to this address (DNS rebinding) sends another Host: without a token, only names of the
 // loopback are accepted. Only POST generates IDs, so that no probe, prefetch or cache does.
 
+/**
+ * @import { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+ * @import { SnowFlake } from '../../index.d.ts'
+ * @import { Layout } from '../id.d.ts'
+ * @import { Connected, Bounds, Log } from './connections.js'
+ * @typedef {import('../../index.d.ts').SnowFlakeError} Refused
+ *
+ * A request whose sender may make it: the ID of its path, the parameters of its query, and where the response goes.
+ * @typedef {{ id: string, query: URLSearchParams, response: ServerResponse }} Call
+ * @typedef {(call: Call) => unknown} Handler
+ *
+ * @typedef {{ title?: string, status: number, detail: string, code?: string, retryAfterMs?: number }} Problem
+ *
+ * @typedef {object} ServerOptions
+ * @property {string} [token] if clients need one
+ * @property {(text: string) => void} complain logs a text
+ * @property {Partial<typeof LIMITS>} [limits] replaces some of LIMITS
+ * @property {Bounds} [bounds] of connections
+ */
+
 const { createHash, timingSafeEqual } = require('node:crypto');
 const http = require('node:http');
 const { inspect } = require('node:util');
@@ -43,19 +63,33 @@ const PROBE = '/healthz';
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
 
 class HttpError extends Error {
+  /**
+   * @param {number} status
+   * @param {string} detail
+   * @param {OutgoingHttpHeaders} [headers]
+   */
   constructor(status, detail, headers = NONE) {
     super(detail);
-    Object.assign(this, { status, headers });
+    this.status = status;
+    this.headers = headers;
   }
 }
 
-const unavailable = (detail) => new HttpError(503, detail, { 'retry-after': '1' });
+const unavailable = (/** @type {string} */ detail) =>
+  new HttpError(503, detail, { 'retry-after': '1' });
 
-/** The most IDs of one request: at most those of a tick. */
+/**
+ * The most IDs of one request: at most those of a tick.
+ * @param {Layout} layout
+ */
 function largestBatch({ sequenceBits }) {
   return Math.min(MAX_COUNT, 2 ** sequenceBits);
 }
 
+/**
+ * @param {string | null} text
+ * @param {number} most
+ */
 function readCount(text, most) {
   const count = Number(text);
   if (/^[0-9]{1,5}$/.test(text ?? '') && count >= 1 && count <= most) return count;
@@ -63,9 +97,13 @@ function readCount(text, most) {
   throw new HttpError(400, `n must be a whole number from 1 to ${most}; ${found}`);
 }
 
-const digest = (text) => createHash('sha256').update(text).digest();
+const digest = (/** @type {string} */ text) => createHash('sha256').update(text).digest();
 
-/** Returns a function that checks an Authorization header, in a time that does not depend on the received token. */
+/**
+ * Returns a function that checks an Authorization header, in a time that does not depend on the received token.
+ * @param {string} token
+ * @returns {(sent: string | undefined) => boolean}
+ */
 function createTokenCheck(token) {
   const wanted = digest(`Bearer ${token}`);
   return (sent) => timingSafeEqual(digest((sent ?? '').replace(/^bearer /i, 'Bearer ')), wanted);
@@ -78,10 +116,17 @@ class IdService {
   #limits;
   #connections;
   #api;
-  /** The last refusal, and the monotonic time at which its cause may have passed. */
+  /**
+   * The last refusal, and the monotonic time at which its cause may have passed.
+   * @type {{ failure: unknown, until: number } | undefined}
+   */
   #refusal;
   #unread = 0;
 
+  /**
+   * @param {SnowFlake} flake
+   * @param {{ token?: string, log: Log, limits: typeof LIMITS, connections: Connected }} options
+   */
   constructor(flake, { token, log, limits, connections }) {
     this.#flake = flake;
     this.#mayPass = token === undefined ? undefined : createTokenCheck(token);
@@ -95,7 +140,10 @@ class IdService {
     return largestBatch(this.#flake.layout);
   }
 
-  /** The handlers, by path and method. */
+  /**
+   * The handlers, by path and method.
+   * @type {Record<string, Record<string, Handler>>}
+   */
   #routes = {
     '/id': { POST: async ({ response }) => ({ id: (await this.#draw(1, response))[0] }) },
     '/ids': {
@@ -110,14 +158,18 @@ class IdService {
     '/openapi.json': { GET: () => this.#api },
   };
 
+  /**
+   * @param {IncomingMessage} request
+   * @param {ServerResponse} response
+   */
   async respond(request, response) {
-    const { method, headers, url } = request;
+    const { method = '', headers, url = '' } = request;
     this.#checkSender(headers, url);
     if (url !== PROBE && !this.#connections.authorise(request.socket)) {
       throw unavailable('too many connections are open: use fewer, or try again');
     }
     const [path, search = ''] = url.split(/\?(.*)/s);
-    const [, id] = /^\/parse\/(.*)$/s.exec(path) ?? [];
+    const id = /^\/parse\/(.*)$/s.exec(path)?.[1];
     const name = id === undefined ? path : '/parse';
     if (!Object.hasOwn(this.#routes, name) || path === '/parse') {
       const known =
@@ -131,9 +183,13 @@ class IdService {
       throw new HttpError(405, `use ${allow}`, { allow });
     }
     await readBody(request);
-    return call({ id, query: new URLSearchParams(search), response });
+    return call({ id: id ?? '', query: new URLSearchParams(search), response });
   }
 
+  /**
+   * @param {IncomingHttpHeaders} headers
+   * @param {string} url
+   */
   #checkSender({ host = '', origin, authorization }, url) {
     if (!url.startsWith('/')) throw new HttpError(400, 'the target must be a path');
     if (origin !== undefined) {
@@ -149,7 +205,11 @@ class IdService {
     throw new HttpError(401, detail, { 'www-authenticate': 'Bearer' });
   }
 
-  /** Generates IDs. If the tick is exhausted, waits without blocking other requests, until the client disconnects. */
+  /**
+   * Generates IDs. If the tick is exhausted, waits without blocking other requests, until the client disconnects.
+   * @param {number} count
+   * @param {ServerResponse} response
+   */
   async #draw(count, response) {
     if (this.#unread + count > MAX_UNREAD) {
       throw unavailable('too many IDs are requested at once: try again');
@@ -161,6 +221,7 @@ class IdService {
     const deadline = monotonic() + this.#limits.draw;
     // In parts of half a tick, so that others' requests for single IDs do not starve this one.
     const part = Math.max(1, 2 ** this.#flake.layout.sequenceBits / 2);
+    /** @type {string[]} */
     const ids = [];
     while (ids.length < count && !response.destroyed) {
       try {
@@ -169,12 +230,13 @@ class IdService {
         if (wanted === 1) ids.push(String(await this.#flake.nextIdAsync()));
         else ids.push(...this.#flake.nextIdStrings(wanted));
       } catch (failure) {
-        const { code, retryAfterMs = 0 } = failure;
-        if (code !== 'ERR_SNOWFLAKE_EXHAUSTED' || monotonic() + retryAfterMs > deadline) {
-          this.#refusal = { failure, until: monotonic() + (failure.retryAfterMs ?? 1000) };
+        const { code, retryAfterMs } = /** @type {Refused} */ (failure);
+        const wait = retryAfterMs ?? 0;
+        if (code !== 'ERR_SNOWFLAKE_EXHAUSTED' || monotonic() + wait > deadline) {
+          this.#refusal = { failure, until: monotonic() + (retryAfterMs ?? 1000) };
           throw failure;
         }
-        await pause(Math.max(1, retryAfterMs));
+        await pause(Math.max(1, wait));
       }
     }
     this.#refusal = undefined;
@@ -187,20 +249,22 @@ class IdService {
     return { datacenterId, workerId, now: unixNow() };
   }
 
+  /** @param {string} id */
   #parse(id) {
     try {
       return this.#flake.parse(id);
-    } catch ({ message }) {
+    } catch (failure) {
       // The message has only the request's own value.
-      throw new HttpError(400, message);
+      throw new HttpError(400, /** @type {Error} */ (failure).message);
     }
   }
 
   /** Whether IDs are available, as far as that is known without generating one. */
   #checkHealth() {
     const { lease, isClosed } = this.#flake;
-    const isRefused = this.#refusal !== undefined && monotonic() < this.#refusal.until;
-    if (isRefused) throw this.#refusal.failure;
+    if (this.#refusal !== undefined && monotonic() < this.#refusal.until) {
+      throw this.#refusal.failure;
+    }
     const isOver = lease !== null && ['expired', 'lost', 'released'].includes(lease.state);
     // After a loss of data a slot is held, and its floor is ahead.
     if (isClosed || isOver || unixNow() <= (lease?.floor ?? -Infinity)) {
@@ -209,11 +273,16 @@ class IdService {
     return { status: 'ok' };
   }
 
-  /** The headers and the problem details of a failure. Names of this host's files go only to the log. */
+  /**
+   * The headers and the problem details of a failure. Names of this host's files go only to the log.
+   * @param {unknown} failure
+   * @returns {{ headers: OutgoingHttpHeaders, problem: Problem }}
+   */
   toProblem(failure) {
-    const problemOf = (status, detail, more) => ({
-      ...{ title: http.STATUS_CODES[status], status, detail },
-      ...more,
+    const problemOf = (/** @type {number} */ status, /** @type {string} */ detail) => ({
+      title: http.STATUS_CODES[status],
+      status,
+      detail,
     });
     if (failure instanceof HttpError) {
       return { headers: failure.headers, problem: problemOf(failure.status, failure.message) };
@@ -222,18 +291,24 @@ class IdService {
       const { code, message, retryAfterMs } = failure;
       this.#log(code, `${code}: ${message}`);
       const detail = 'no ID is available: the log of the service has the reason';
-      return {
-        headers: retryAfterMs >= 0 ? { 'retry-after': Math.ceil(retryAfterMs / 1000) } : {},
-        problem: problemOf(503, detail, { code, retryAfterMs }),
-      };
+      /** @type {OutgoingHttpHeaders} */
+      const headers = {};
+      if (retryAfterMs !== undefined)
+        headers['retry-after'] = String(Math.ceil(retryAfterMs / 1000));
+      return { headers, problem: { ...problemOf(503, detail), code, retryAfterMs } };
     }
     this.#log('500', redactForeign(inspect(failure)));
     return { headers: {}, problem: problemOf(500, 'the log of the service has the reason') };
   }
 }
 
-/** Returns a log function that drops repetitions of a code within LOG_MS. */
+/**
+ * Returns a log function that drops repetitions of a code within LOG_MS.
+ * @param {ServerOptions['complain']} complain
+ * @returns {Log}
+ */
 function createLog(complain) {
+  /** @type {Map<string, number>} */
   const logged = new Map();
   return (code, text) => {
     const now = monotonic();
@@ -243,7 +318,10 @@ function createLog(complain) {
   };
 }
 
-/** Waits for the end of a request. Ignores its body. */
+/**
+ * Waits for the end of a request. Ignores its body.
+ * @param {IncomingMessage} request
+ */
 async function readBody(request) {
   let length = 0;
   for await (const chunk of request) {
@@ -255,8 +333,8 @@ async function readBody(request) {
 }
 
 /**
- * @param options `token`, if clients need one; `complain` logs a text; `limits` replaces some of LIMITS, `bounds` those of
- *   connections
+ * @param {SnowFlake} flake
+ * @param {ServerOptions} options
  */
 function createServer(flake, { token, complain, limits: given, bounds }) {
   const limits = { ...LIMITS, ...given };
@@ -272,6 +350,7 @@ function createServer(flake, { token, complain, limits: given, bounds }) {
   };
   /** The connections with a request under way. */
   const busy = new WeakSet();
+  /** @type {(request: IncomingMessage, response: ServerResponse) => Promise<void>} */
   const onRequest = async (request, response) => {
     const { socket } = request;
     // Refuses pipelined requests: Node would read all of them at once, and no common client sends any.
@@ -281,6 +360,7 @@ function createServer(flake, { token, complain, limits: given, bounds }) {
     }
     busy.add(socket);
     response.once('close', () => busy.delete(socket));
+    /** @type {(status: number, type: string, body: string, headers?: OutgoingHttpHeaders) => void} */
     const send = (status, type, body, headers) => {
       if (response.destroyed) return;
       response.writeHead(status, {

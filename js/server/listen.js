@@ -1,6 +1,12 @@
 'use strict';
 // Starts and stops a server.
 
+/**
+ * @import { AddressInfo } from 'node:net'
+ * @import { SnowFlake } from '../../index.d.ts'
+ * @import { ServerOptions } from './http.js'
+ */
+
 const { configError } = require('../messages/errors.js');
 const { createServer } = require('./http.js');
 
@@ -15,17 +21,20 @@ const STOP_MS = 5000;
 
 /**
  * Serves a generator's IDs.
- * @param options `token` and `complain` of createServer()
+ * @param {SnowFlake} flake
+ * @param {{ port: number, host: string } & ServerOptions} options
  * @returns its URL, and `stop()`, which first finishes the requests under way
  */
 async function listen(flake, { port, host, ...options }) {
   const server = createServer(flake, options);
-  await new Promise((resolve, reject) => {
+  /** @type {Promise<void>} */
+  const opened = new Promise((resolve, reject) => {
     server.once('error', reject).listen({ port, host, backlog: BACKLOG }, resolve);
-  }).catch(({ message }) => {
+  });
+  await opened.catch(({ message }) => {
     throw configError(`cannot listen: ${message}. Choose another --port or --host`);
   });
-  const { address, family, port: bound } = server.address();
+  const { address, family, port: bound } = /** @type {AddressInfo} */ (server.address());
 
   async function stop() {
     const closed = new Promise((resolve) => server.once('close', resolve));

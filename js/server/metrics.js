@@ -1,15 +1,22 @@
 'use strict';
 // The metrics of `snowdrift serve`, in Prometheus's text format.
 
+/** @param {import('../../index.d.ts').SnowFlake} flake */
 function formatMetrics(flake) {
   const { issued, waits, waitedMs, clockRollbacks, endOfTime } = flake.stats();
   const { lease } = flake;
+  /** @type {[name: string, type: string, text: string, value: number][]} */
   const metrics = [
     ['ids_issued_total', 'counter', 'IDs issued.', issued],
     ['waits_total', 'counter', 'Waits for the clock or the store.', waits],
     ['waited_seconds_total', 'counter', 'Time spent in these waits.', waitedMs / 1000],
     ['clock_rollbacks_total', 'counter', 'Clock rollbacks.', clockRollbacks],
-    ['overflow_seconds', 'gauge', 'Unix time at which the timestamp overflows.', endOfTime / 1000],
+    [
+      'overflow_seconds',
+      'gauge',
+      'Unix time at which the timestamp overflows.',
+      Number(endOfTime) / 1000,
+    ],
   ];
   if (lease !== null) {
     const isHeld = Number(lease.state === 'held');

@@ -2,8 +2,8 @@
 // The OpenAPI description of `snowdrift serve`, for clients in other languages.
 
 const whole = { type: 'integer', minimum: 0 };
-const refer = (name) => ({ $ref: `#/components/schemas/${name}` });
-const object = (properties, required = Object.keys(properties)) => ({
+const refer = (/** @type {string} */ name) => ({ $ref: `#/components/schemas/${name}` });
+const object = (/** @type {object} */ properties, required = Object.keys(properties)) => ({
   type: 'object',
   properties,
   required,
@@ -30,9 +30,13 @@ const SCHEMAS = {
   }),
 };
 
+/** @type {(description: string, type: string, schema: object) => object} */
 const content = (description, type, schema) => ({ description, content: { [type]: { schema } } });
 
-/** An operation: its summary, its responses, and its parameter. */
+/**
+ * An operation: its summary, its responses, and its parameter.
+ * @type {(summary: string, schema: object, parameter?: object, type?: string) => object}
+ */
 const operation = (summary, schema, parameter, type = 'application/json') => ({
   summary,
   ...(parameter && { parameters: [{ ...parameter, required: true }] }),
@@ -42,7 +46,7 @@ const operation = (summary, schema, parameter, type = 'application/json') => ({
   },
 });
 
-/** @param most the most IDs of one batch */
+/** @param {number} most the most IDs of one batch */
 function pathsOf(most) {
   const ids = { type: 'array', items: refer('Id'), maxItems: most };
   const count = { name: 'n', in: 'query', schema: { type: 'integer', minimum: 1, maximum: most } };
@@ -65,7 +69,7 @@ function pathsOf(most) {
   };
 }
 
-/** @param hasToken whether clients need a token */
+/** @param {{ most: number, hasToken: boolean }} options the most IDs of one batch, and whether clients need a token */
 function apiOf({ most, hasToken }) {
   return {
     openapi: '3.1.0',

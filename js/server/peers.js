@@ -2,6 +2,8 @@
 // Twitter Snowflake's check at the start of a server: it asks the running servers of its datacenter for their node and
 // their time. The records of their slots have their addresses.
 
+/** @import { Slot } from '../cli/slots.js' */
+
 const { once } = require('node:events');
 const http = require('node:http');
 const { hostname } = require('node:os');
@@ -16,11 +18,15 @@ const PEER_MS = 1000;
 const MOST_BYTES = 4096;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\]):\d+$/i;
 
-/** Asks a peer. Returns its node, and the ms by which its clock is ahead of this one's. */
+/**
+ * Asks a peer. Returns its node, and the ms by which its clock is ahead of this one's.
+ * @param {string} address
+ * @param {string | undefined} token
+ */
 async function ask(address, token) {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   const before = unixNow();
-  const text = await runWithin(PEER_MS, async (signal) => {
+  const text = await runWithin(PEER_MS, async (/** @type {AbortSignal} */ signal) => {
     const options = { agent: false, headers, signal };
     const request = ignoreErrors(http.get(`http://${address}/node`, options));
     const [response] = await once(request, 'response');
@@ -42,24 +48,30 @@ async function ask(address, token) {
   return { datacenterId, workerId, ahead: now - (before + unixNow()) / 2 };
 }
 
-/** Whether a peer's address is valid on this host. A loopback address is valid only on the peer's own host. */
-const isReachable = ({ address, host }) => !LOOPBACK.test(address) || host === hostname();
+/**
+ * Whether a peer's address is valid on this host. A loopback address is valid only on the peer's own host.
+ * @param {Slot} slot
+ * @returns {slot is Slot & { address: string }}
+ */
+function isReachable(slot) {
+  const { address, host } = slot;
+  return address !== undefined && (!LOOPBACK.test(address) || host === hostname());
+}
 
 /**
  * Refuses the start if a peer reports another node than its slot's, or if the peers' clocks differ from this one's.
- * @param slots the slots of the namespace
- * @param own this server's node
- * @param complain receives the names of peers that do not answer
+ * @param {Slot[]} slots the slots of the namespace
+ * @param {{ datacenterId: number, workerId: number }} own this server's node
+ * @param {{ maxClockSkew: number, token?: string, complain: (text: string) => void }} options `complain` receives the
+ *   names of peers that do not answer
  */
 async function checkPeers(slots, own, { maxClockSkew, token, complain }) {
-  const peers = slots.filter(
-    ({ state, datacenterId, workerId, address, ...slot }) =>
-      state === 'held' &&
-      address !== undefined &&
-      datacenterId === own.datacenterId &&
-      workerId !== own.workerId &&
-      isReachable({ ...slot, address }),
-  );
+  const peers = slots
+    .filter(
+      ({ state, datacenterId, workerId }) =>
+        state === 'held' && datacenterId === own.datacenterId && workerId !== own.workerId,
+    )
+    .filter(isReachable);
   const answers = await Promise.all(
     peers.map(async (peer) => {
       try {
@@ -71,9 +83,9 @@ async function checkPeers(slots, own, { maxClockSkew, token, complain }) {
       }
     }),
   );
-  const answered = answers.filter(Boolean);
+  const answered = answers.filter((one) => one !== undefined);
   for (const { address, datacenterId, workerId, answer } of answered) {
-    const isOf = (slot) =>
+    const isOf = (/** @type {Slot} */ slot) =>
       slot.datacenterId === answer.datacenterId && slot.workerId === answer.workerId;
     // A restarted server's former slot stays held until it expires.
     if (peers.some((peer) => peer.address === address && isOf(peer))) continue;
