@@ -1,19 +1,17 @@
 'use strict';
-// One sequence per host, flat out and in chaos: processes, cluster workers, threads, rings and two copies
-// of the package at once on one node; killed, stopped, on a clock that jumps and with pages that are
-// unlinked. All that was drawn is compared.
+// One sequence per host, flat out: processes, cluster workers, threads, rings and two copies of the package at once on one
+// node. All that was drawn is compared. Kills and lost pages are in tests/host.
 //
-//   TESTS=storms TESTS_TIMES=30 TESTS_SEED=7 node --test __test__/host/chaos.test.js
+//   TESTS=storms TESTS_TIMES=30 node --test __test__/host/chaos.test.js
 
 const assert = require('node:assert/strict');
-const { cpSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } = require('node:fs');
+const { cpSync, mkdtempSync, readFileSync, rmSync } = require('node:fs');
 const { cpus, tmpdir } = require('node:os');
 const { dirname, join } = require('node:path');
 const nodeTest = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { amount, seed, storm } = require('../support/amount.js');
-const { countDuplicatesOf } = require('../support/drawer.js');
+const { amount, storm } = require('../support/amount.js');
 const {
   FlatOut,
   countBetween,
@@ -22,15 +20,12 @@ const {
   monotonicMs,
   sortedIds,
 } = require('../support/flat-out.js');
-const { onMachine } = require('../support/machine.js');
 const { createDirectory } = require('../support/own-directory.js');
-const { layouts, seeded } = require('../support/support.js');
+const { layouts } = require('../support/support.js');
 
 const linux =
   process.platform === 'linux' ? undefined : `tried on Linux, with its memory file system`;
 const SECONDS = amount(2, 2);
-const KILLS = amount(200, 200);
-const SEED = seed ?? 1;
 /** The least share of the IDs that the ticks have room for. A quiet machine reaches 0.98. */
 const SHARE = { quiet: 0.9, busy: 0.1 };
 /** The least share of one of many, of the mean. */
@@ -202,107 +197,3 @@ for (const how of ['process', 'thread']) {
     );
   }
 }
-
-/** How many processes are alive, or on their way. */
-const ALIVE = 8;
-
-/**
- * Kills, stops and resumes processes of one node at random moments. Each that was killed is followed by
- * another. `disturb` is called in between.
- */
-async function chaos({ start, drawers, t }, options, kills, random, disturb) {
-  const alive = new Set();
-  const begin = () => {
-    const drawer = start({ ...NODE, ...options, cached: drawers.length % 4 === 3 });
-    const opened = drawer.opened().then(({ code, message }) => {
-      assert.ok(!code, message);
-      alive.add(drawer);
-    });
-    opened.catch(() => {});
-    return opened;
-  };
-  const any = () => [...alive][Math.floor(random() * alive.size)];
-  let starting = Array.from({ length: ALIVE }, begin);
-  for (let kill = 0; kill < kills; kill++) {
-    await sleep(random() * 30);
-    disturb(random);
-    if (alive.size < ALIVE / 2) {
-      await Promise.all(starting);
-      starting = [];
-    }
-    const stopped = any();
-    stopped.kill('SIGSTOP');
-    const victim = any();
-    alive.delete(victim);
-    if (random() < 0.5) await sleep(random() * 30);
-    victim.kill('SIGKILL');
-    stopped.kill('SIGCONT');
-    await victim.ended;
-    starting.push(begin());
-  }
-  await Promise.all(starting);
-  return async () => {
-    const last = [...alive];
-    await Promise.all(last.map((drawer) => drawer.drawn(drawer.ids().length + 1)));
-    // A busy machine may let few of them run before they are killed.
-    const isMuch = () => drawers.reduce((sum, { count }) => sum + count, 0) > 50 * kills;
-    while (!isMuch()) await Promise.all(last.map((drawer) => drawer.drawn(drawer.count + 50)));
-    for (const drawer of last) drawer.kill('SIGKILL');
-    await Promise.all(last.map(({ ended }) => ended));
-    const drawn = drawers.map((drawer) => drawer.ids());
-    const count = drawn.reduce((sum, { length }) => sum + length, 0);
-    t.diagnostic(`seed ${SEED}: ${count} IDs of ${drawn.length} processes, ${kills} kills`);
-    assert.ok(drawn.length === kills + ALIVE && count > 50 * kills, `only ${count} IDs`);
-    assert.equal(countDuplicatesOf(drawn), 0);
-  };
-}
-
-/** Removes the pages of a machine, and nothing that says that there were any. */
-function unlinkPages({ env }) {
-  const directory = join(env.SNOWDRIFT_SHARED, `snowdrift-${process.getuid()}`);
-  if (!existsSync(directory)) return;
-  for (const name of readdirSync(directory)) {
-    if (name.endsWith('.page')) rmSync(join(directory, name), { force: true });
-  }
-}
-
-const stormOnMachine = (name, body) => onMachine(name, body, { skip });
-
-/** Layouts, and how far the clock jumps at most, ms: one without counter bits waits until it is back. */
-const CHAOS = {
-  'the default layout': [{}, 10_000],
-  'a layout of 32 IDs a ms': [
-    { maxWait: 100, layout: { ...layouts.node, clockBackBits: 4, sequenceBits: 5 } },
-    10_000,
-  ],
-  'a layout without counter bits': [{ maxWait: 100, layout: 'twitter' }, 100],
-};
-
-for (const [name, [options, furthest]] of Object.entries(CHAOS)) {
-  const kills = Math.ceil(KILLS / Object.keys(CHAOS).length);
-  stormOnMachine(`${kills} kills, stops and clock jumps repeat nothing on ${name}`, async (it) => {
-    const random = seeded(SEED);
-    let offset = 0;
-    let last = Date.now();
-    const end = await chaos(it, options, kills, random, () => {
-      const now = Date.now();
-      // Often to where it was before, so that used ticks are come back to.
-      offset = random() < 0.5 ? offset - (now - last) : (random() - 0.5) * furthest;
-      last = now;
-      it.machine.clock = offset;
-    });
-    // All of them issue again, at the latest when the clock has passed all that was.
-    it.machine.clock = 6000;
-    await end();
-  });
-}
-
-stormOnMachine(`${KILLS} kills, stops and unlinked pages repeat nothing`, async (it) => {
-  let offset = 0;
-  const end = await chaos(it, {}, KILLS, seeded(SEED), (random) => {
-    offset += random() * 20;
-    it.machine.clock = offset;
-    unlinkPages(it.machine);
-  });
-  await end();
-});

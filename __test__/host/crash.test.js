@@ -9,7 +9,7 @@ const { copyFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { amount, gate, seed, storm } = require('../support/amount.js');
+const { amount, seed, storm } = require('../support/amount.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
 const { onMachine } = require('../support/machine.js');
 const { SnowFlake, layouts, seeded, until } = require('../support/support.js');
@@ -71,32 +71,6 @@ onMachine(
     scene.t.diagnostic(`seed ${SEED}: ${count} IDs of ${drawn.length} processes`);
     assert.ok(drawn.length === KILLS + 8 && count > 100 * KILLS, `only ${count} IDs`);
     assert.equal(countDuplicatesOf(drawn), 0);
-  },
-  { skip: storm },
-);
-
-onMachine(
-  'a process alone without a state repeats IDs, so that these tests can fail',
-  async ({ machine, start }) => {
-    const options = { datacenterId: 1, workerId: 2, scope: 'process' };
-    // A busy machine may run the second one in none of the ms in which the first one drew.
-    for (let round = 0; round < 20; round++) {
-      const first = start(options);
-      await first.drawn(10_000);
-      first.kill('SIGKILL');
-      await first.ended;
-      // However long it takes to start.
-      standBefore(machine, first, 600_000);
-      const second = start(options);
-      await second.opened();
-      standBefore(machine, first, 50);
-      await second.drawnPast(first);
-      second.kill('SIGKILL');
-      await second.ended;
-      if (countDuplicatesOf([first.ids(), second.ids()]) > 0) return;
-      machine.clock = 0;
-    }
-    assert.fail('no ID was repeated');
   },
   { skip: storm },
 );
@@ -197,30 +171,6 @@ onMachine(
   },
 );
 
-onMachine(
-  'a process that is stopped for longer than its window holds up no other, and continues',
-  async ({ start, state }) => {
-    const options = { datacenterId: 1, workerId: 2, state, ttl: 1000, maxWait: 30_000 };
-    const stopped = start(options);
-    const { lease: before } = await stopped.opened();
-    await stopped.drawn(500);
-    stopped.kill('SIGSTOP');
-    await sleep(2500);
-    assert.ok(Date.now() > before.ceiling, 'its window has passed');
-    const second = start(options);
-    assert.equal((await second.opened()).code, undefined);
-    await second.drawn(500);
-    const drawn = stopped.ids().length;
-    stopped.kill('SIGCONT');
-    await stopped.drawn(drawn + 500);
-    const { refusals, lease } = await stopped.stop();
-    assert.deepEqual(refusals, {});
-    assert.ok(lease.ceiling > before.ceiling);
-    assert.equal(countDuplicatesOf([stopped.ids(), second.ids()]), 0);
-  },
-  { skip: gate },
-);
-
 /** Shifts the clock to some ms before a process began to draw. */
 function standBefore(machine, drawer, ms = 1000) {
   machine.clock = SnowFlake.parse(drawer.ids()[0]).timestamp - ms - Date.now();
@@ -255,15 +205,6 @@ onMachine('after a power cut nothing is issued below the ceiling', async (scene)
   await second.drawn(1000);
   const { refusals } = await second.stop();
   assert.ok(refusals.ERR_SNOWFLAKE_WINDOW > 0);
-  assert.equal(countDuplicatesOf([first.ids(), second.ids()]), 0);
-});
-
-onMachine('an old copy within one boot repeats nothing: the page knows', async (scene) => {
-  const { first, options } = await dieWithAnOldCopy(scene);
-  const second = scene.start(options);
-  await second.opened();
-  standBefore(scene.machine, first, 50);
-  await second.drawnPast(first);
   assert.equal(countDuplicatesOf([first.ids(), second.ids()]), 0);
 });
 

@@ -50,6 +50,7 @@ test('two processes draw from one page', async () => {
     ],
   );
   assert.ok(page.startsWith(own), page);
+  assert.equal(flake.stats().issued, here.length);
   assert.equal(countDuplicatesOf([here, ...drawers.map((drawer) => drawer.ids())]), 0);
 });
 

@@ -20,12 +20,10 @@ const { pathToFileURL } = require('node:url');
 const { afterEach, beforeEach, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { amount, gate } = require('../support/amount.js');
+const { gate } = require('../support/amount.js');
 const { createReachable } = require('../support/other-users.js');
 const { createDirectory, removeDirectory } = require('../support/own-directory.js');
-const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
 const { FILE_BYTES, readLine, readRecord } = require('../support/lease/slot-file.js');
-const { onMachine } = require('../support/machine.js');
 const {
   SnowFlake,
   countDuplicates,
@@ -228,33 +226,6 @@ test('lease reports the slot, and each renewal raises its ceiling', { skip: gate
   assert.equal(new SnowFlake({ datacenterId: 0, workerId: 0 }).lease, null);
 });
 
-test('waitForSlot waits for the other process to end, and no longer than that', {
-  skip: gate,
-}, async () => {
-  // The next holder begins at its ceiling.
-  const holder = new Drawer(
-    { datacenterId: 1, workerId: 3, state: directory, ttl: 1000 },
-    container(),
-  );
-  await holder.opened();
-  const waiting = elsewhere(
-    'new SnowFlake({ ...state, waitForSlot: 120_000, maxWait: 20_000 }).nextIdString()',
-    container(),
-  );
-  await sleep(400);
-  holder.kill('SIGKILL');
-  assert.equal(typeof (await waiting), 'string');
-
-  recorded();
-  const start = Date.now();
-  const { code } = await elsewhere(
-    'new SnowFlake({ ...state, waitForSlot: 1000 }).nextIdString()',
-    container(),
-  );
-  assert.equal(code, 'ERR_SNOWFLAKE_IN_USE');
-  assert.ok(Date.now() - start >= 1000);
-});
-
 test('SnowFlake.lease takes any free slot of the datacenter, and no workerId from anywhere', async () => {
   process.env.workerId = '9';
   try {
@@ -300,19 +271,6 @@ test('when all slots are held, the error names the holders; or the call waits wi
   clearInterval(timer);
   assert.equal(third.workerId, 1);
   assert.ok(ticks >= 20, `${ticks} ticks of a timer meanwhile`);
-});
-
-test('many processes that lease at once get different slots', async () => {
-  const lease = pathToFileURL(directory).href;
-  const options = { datacenterId: 1, scope: 'process', lease, waitForSlot: 60_000 };
-  const count = amount(3, 6);
-  const drawers = Array.from({ length: count }, () => new Drawer(options));
-  const answers = await Promise.all(drawers.map((drawer) => drawer.opened()));
-  for (const drawer of drawers) drawer.kill('SIGKILL');
-  await Promise.all(drawers.map(({ ended }) => ended));
-  const slots = answers.map(({ lease, message }) => lease?.slot.workerId ?? message);
-  assert.equal(new Set(slots).size, count, slots.join());
-  for (const slot of slots) assert.ok(slot < 32, slot);
 });
 
 test('the environment does the same, for static calls and for instances', {
@@ -563,34 +521,6 @@ test('a process releases its slot, however it ends by itself', {
     assert.equal(shown, 'held', signal);
   }
 });
-
-onMachine(
-  'a slot that a clock years ahead has used says so, and the others go on',
-  async ({ machine, start, state }) => {
-    const nineYears = 9 * 365 * 86_400_000;
-    const options = { datacenterId: 1, workerId: 3, state };
-    machine.clock = nineYears;
-    const ahead = start(options);
-    await ahead.drawn(100);
-    ahead.kill('SIGKILL');
-    await ahead.ended;
-    machine.clock = 0;
-    machine.boot = 2;
-    const { code, message } = await start(options).opened();
-    assert.equal(code, 'ERR_SNOWFLAKE_IN_USE');
-    assert.match(
-      message,
-      /line of workerId 3 in .*worker-3\.slot .* has times that no holder can have.*recover/,
-    );
-    await start({ ...options, workerId: 4 }).drawn(100);
-    // When its times have come.
-    machine.clock = nineYears + 3_600_000;
-    const again = start(options);
-    await again.drawn(100);
-    assert.equal(countDuplicatesOf([ahead.ids(), again.ids()]), 0);
-  },
-  { skip: gate },
-);
 
 test('a wrong directory, URL or time is refused before anything is touched', async () => {
   for (const state of [
