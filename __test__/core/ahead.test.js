@@ -9,12 +9,9 @@ const { join } = require('node:path');
 const { afterEach, test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 
-const native = require('../../js/runtime/native.js');
 const { SnowFlakeModule } = require('../../js/nestjs.js');
 const { memory } = require('../../js/stores/memory.js');
-const { holdSlot } = require('../support/lease/held.js');
 const { removeDirectory } = require('../support/own-directory.js');
-const { requestOf } = require('../support/request.js');
 const {
   CachedSnowFlake,
   SnowFlake,
@@ -125,23 +122,4 @@ test('the default instance, the module of NestJS and worker threads have no othe
     { workerData: options },
   );
   assert.match(message, text);
-});
-
-test('a value that is no maxAhead is refused as such', () => {
-  for (const maxAhead of [-1, 0.5, 3_600_001, '250', Number.NaN]) {
-    const { message } = refuses(() => new SnowFlake({ ...node, maxAhead }), 'ERR_SNOWFLAKE_CONFIG');
-    assert.match(message, /^maxAhead must be a whole number from 0 to 3600000/);
-  }
-});
-
-test('the addon refuses a named node, too, whatever its scope', () => {
-  const request = (more) => requestOf(layouts.node, { ...node, ...ahead, ...more });
-  for (const scope of ['auto', 'host', 'process']) {
-    assert.deepEqual(native.open(request({ scope })), { kind: 'ahead-unrecorded', maxAhead: 250 });
-  }
-  const channel = native.open({ ...request(), lease: holdSlot(request()) });
-  // It may not move on to a node without one.
-  assert.equal(channel.moveTo(request({ workerId: 3 })).kind, 'ahead-unrecorded');
-  channel.close();
-  native.open(request({ ownClock: true })).close();
 });

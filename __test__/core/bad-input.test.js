@@ -145,7 +145,7 @@ refusesEach(
   CONFIG,
 );
 for (const name of ['datacenterId', 'workerId', 'maxWait', 'maxAhead']) {
-  refusesEach(name, NOT_WHOLE_NUMBERS, (value) => make({ [name]: value }), CONFIG);
+  refusesEach(name, [...NOT_WHOLE_NUMBERS, 3_600_001], (value) => make({ [name]: value }), CONFIG);
 }
 for (const name of ['clockBack', 'sequenceStart']) {
   refusesEach(
@@ -268,12 +268,6 @@ test('-0 is 0', () => {
   assert.equal(zero.layout.clockBackBits, 0);
 });
 
-test('a misspelled option is named, with the list of options', () => {
-  const { message } = refuses(() => make({ workerid: 3 }), CONFIG);
-  assert.match(message, /'workerid'/);
-  assert.match(message, /workerId/);
-});
-
 test('an error lists each option once', () => {
   for (const refused of [
     () => new CachedSnowFlake({ workerid: 3 }),
@@ -288,22 +282,6 @@ test('an error lists each option once', () => {
 test('widths of more than 63 bits in all, and a counter without bits, are refused', () => {
   refuses(() => make({ layout: { ...layouts.node, timestampBits: 42 } }), CONFIG);
   refuses(() => make({ layout: 'twitter', clockBack: 'counter' }), CONFIG);
-});
-
-test('an ID with bits above its layout is refused', () => {
-  const layout = { ...layouts.node, timestampBits: 20 };
-  assert.equal(SnowFlake.parse(2n ** 42n - 1n, layout).sequence, 4095);
-  refuses(() => SnowFlake.parse(2n ** 42n, layout), INVALID_ID);
-});
-
-test('methods called on something else throw, and abort nothing', () => {
-  const { nextId, parse, stats, close } = SnowFlake.prototype;
-  for (const method of [nextId, parse, stats, close]) {
-    refuses(() => method.call({}, 1n), ARGUMENT);
-    refuses(() => method.call(undefined, 1n), ARGUMENT);
-  }
-  assert.throws(() => SnowFlake(), TypeError);
-  assert.equal(typeof flake.nextId(), 'bigint');
 });
 
 test('the node of an instance cannot be changed', () => {

@@ -87,6 +87,34 @@ describe('SnowFlake.use()', () => {
     }
   });
 
+  test('a getter in the options of configure() that draws by default is a conflict', () => {
+    Object.assign(process.env, { datacenterId: '6', workerId: '2' });
+    const options = {
+      get workerId() {
+        SnowFlake.nextId();
+        return 5;
+      },
+    };
+    refuses(
+      () => SnowFlake.configure(options),
+      'ERR_SNOWFLAKE_CONFLICT',
+      /default instance already/,
+    );
+    closeLater(SnowFlake.default);
+    assert.equal(SnowFlake.default.workerId, 2);
+  });
+
+  test('configure() makes another one, once the default is closed', () => {
+    for (const [layout, datacenterId] of [
+      ['twitter', 31],
+      ['node', 2],
+    ]) {
+      const flake = closeLater(SnowFlake.configure({ layout, datacenterId, workerId: 2 }));
+      assert.equal(SnowFlake.parse(SnowFlake.nextId()).datacenterId, datacenterId);
+      flake.close();
+    }
+  });
+
   test('a value that is no open instance of this copy is refused, and no code of it runs', () => {
     let calls = 0;
     const trap = () => {

@@ -3,13 +3,12 @@
 
 const assert = require('node:assert/strict');
 const { subscribe, unsubscribe } = require('node:diagnostics_channel');
-const { mkdtempSync, readdirSync, rmSync } = require('node:fs');
+const { mkdtempSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { afterEach, beforeEach, test } = require('node:test');
 
 const { removeDirectory } = require('../support/own-directory.js');
-const { storm } = require('../support/amount.js');
 const {
   CachedSnowFlake,
   SnowFlake,
@@ -124,30 +123,6 @@ test('waits for an own clock are published, also those in vain', () => {
   refuses(flake.nextId, 'ERR_SNOWFLAKE_EXHAUSTED');
   const wait = { reason: 'exhausted', waits: 3, waitedMs: 3, blocking: true };
   assert.deepEqual(messages('wait'), [{ datacenterId: 1, workerId: 5, ...wait }]);
-});
-
-test('a slot of files: taken, renewed, lost, released', { skip: storm }, async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'snowdrift-events-'));
-  try {
-    const options = { datacenterId: 1, workerId: 6, ttl: 1000 };
-    const flake = new SnowFlake({ ...options, state: directory });
-    assert.deepEqual(told, [['lease-taken', flake.lease]]);
-    assert.equal(told[0][1].slot.workerId, 6);
-    await until(() => messages('lease-renewed').length >= 2);
-    const renewals = messages('lease-renewed').map((lease) => lease.renewals);
-    assert.deepEqual(renewals.slice(0, 2), [1, 2]);
-    const slots = readdirSync(directory, { recursive: true }).filter((name) => /slot$/.test(name));
-    for (const slot of slots) rmSync(join(directory, slot));
-    await until(() => messages('lease-lost').length === 1);
-    const [{ state, failure }] = messages('lease-lost');
-    assert.equal(state, 'lost');
-    assert.match(failure, /was removed or replaced/);
-    flake.close();
-    assert.deepEqual(names().slice(-2), ['lease-lost', 'lease-released']);
-    assert.deepEqual(messages('lease-released'), [flake.lease]);
-  } finally {
-    removeDirectory(directory);
-  }
 });
 
 test('a lease from a store: taken, renewed, failing, lost, another taken, released', async () => {

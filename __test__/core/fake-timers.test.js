@@ -1,12 +1,13 @@
 'use strict';
-// The fake timers of node:test: IDs are of the real time, and each wait ends, whenever snowdrift is loaded. Those of
-// jest, vitest and sinon are in app/mocks.test.js.
+// Fake timers, those of node:test and globals that are replaced by hand: IDs are of the real time, and each wait ends, whenever
+// snowdrift is loaded. Those of jest, vitest and sinon are in app/mocks.test.js.
 
 const assert = require('node:assert/strict');
 const { afterEach, mock, test } = require('node:test');
 
 const { layouts } = require('../../js/id.js');
 const { closeLater, loadCopy, refuses, rejects } = require('../support/default-copy.js');
+const { dateLead, entry, runScript, wide } = require('../support/support.js');
 
 const NOW = Date.UTC(2026, 10, 21);
 const MINUTE = 60_000;
@@ -63,5 +64,46 @@ for (const order of ['before', 'after']) {
     assert.equal(flake.parse(await flake.nextIdAsync()).timestamp, NOW + 1001);
     mock.timers.setTime(NOW);
     assert.equal(flake.parse(flake.nextId()).clockBack, 1);
+  });
+
+  test(`globals are replaced ${order === 'before' ? 'after' : 'before'} snowdrift is loaded: IDs are of this turn, and leases are renewed`, async () => {
+    const { stdout, stderr } = await runScript(`
+      const { now } = Date, { setTimeout } = globalThis;
+      const fake = () => {
+        const never = () => ({ unref() {}, ref() {} });
+        const fakes = { setTimeout: never, clearTimeout: never, setInterval: never, setImmediate: never };
+        Object.assign(globalThis, fakes, { queueMicrotask: never, performance: { now: () => 0 } });
+        Object.assign(require('node:timers'), fakes);
+        globalThis.Date = class extends Date { static now() { return 0; } getTime() { return 0; } };
+        process.nextTick = never;
+      };
+      if (${order === 'after'}) fake();
+      const { SnowFlake } = require(${JSON.stringify(entry)});
+      const { memory } = require('snowdrift/lease/memory');
+      if (${order === 'before'}) fake();
+      const flake = new SnowFlake({ layout: ${JSON.stringify(wide)}, datacenterId: 1, workerId: 0 });
+      (async () => {
+        let stale = 0;
+        for (let round = 0; round < 8; round++) {
+          for (let n = 0; n < 700; n++) flake.nextId();
+          const start = now();
+          while (now() < start + 3);
+          await undefined;
+          const before = now() - ${dateLead};
+          if (flake.parse(flake.nextId()).timestamp < before) stale++;
+        }
+        if (${order === 'after'}) return console.log(stale);
+        const leased = await SnowFlake.lease(memory({ now }), { datacenterId: 1, ttl: 1000 });
+        const drawn = () => { try { return typeof leased.nextId(); } catch ({ code }) { return code; } };
+        let found;
+        // Late timers only take longer.
+        for (let n = 0; n < 1500 && found !== 'true held bigint'; n++) {
+          await new Promise((resolve) => setTimeout(resolve, 20));
+          found = [leased.lease.renewals > 1, leased.lease.state, drawn()].join(' ');
+        }
+        console.log(stale, found);
+        process.exit();
+      })();`);
+    assert.equal(stdout, order === 'before' ? '0 true held bigint\n' : '0\n', stderr);
   });
 }

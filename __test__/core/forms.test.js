@@ -37,16 +37,6 @@ test('base32 is that of the IDs, across every carry', () => {
   for (let i = 1n; i < 40_000n; i++) assert.equal(counting.nextIdBase32(), toBase32(first + i));
 });
 
-test('base32 and numbers are drawn in turn with all other IDs', () => {
-  const flake = safe({ workerId: 1 });
-  const ids = [];
-  for (let round = 0; round < 300; round++) {
-    ids.push(flake.nextId(), fromBase32(flake.nextIdBase32()), BigInt(flake.nextIdNumber()));
-    ids.push(BigInt(flake.nextIdString()), ...flake.nextIds(2));
-  }
-  assert.ok(ids.every((id, i) => i === 0 || id > ids[i - 1]));
-});
-
 test('numbers are refused of every layout above 53 bits, and drawn of every other', () => {
   for (const layout of ['node', 'twitter', 'discord', { ...layouts.safe, sequenceBits: 6 }]) {
     const flake = new SnowFlake({ layout, datacenterId: 0, workerId: 1 });

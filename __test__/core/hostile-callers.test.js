@@ -122,6 +122,20 @@ test('an instance whose memory was detached is refused, and closes', async () =>
   channel.close();
 });
 
+test('classes that replace those of typed arrays see no memory of IDs', async () => {
+  const { stdout, stderr } = await runScript(`
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const seen = [];
+    for (const name of ['BigUint64Array', 'Float64Array', 'Uint32Array', 'DataView']) {
+      const construct = (target, values) => seen.push(name) && Reflect.construct(target, values);
+      globalThis[name] = new Proxy(globalThis[name], { construct });
+    }
+    const flake = new SnowFlake({ datacenterId: 1, workerId: 1 });
+    for (const draw of ['nextId', 'nextIdString', 'nextIdBase32']) flake[draw]();
+    console.log(seen.join());`);
+  assert.equal(stdout, '\n', stderr);
+});
+
 test('nobody replaces what a channel has', () => {
   const channel = native.open(request());
   for (const name of ['memory', 'workerId']) {

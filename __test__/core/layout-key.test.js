@@ -4,9 +4,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
 const { layouts } = require('../support/support.js');
-const { unwrap } = require('../../js/messages/errors.js');
 const { layoutKey, parseLayoutKey } = require('../../js/ids/layout-key.js');
-const native = require('../../js/runtime/native.js');
 
 test('the key of a layout parses to the same layout', () => {
   assert.equal(layoutKey(layouts.node), '41/3/5/2/12@1+1580486400000');
@@ -26,22 +24,4 @@ test('text that is not exactly a key is refused', () => {
   ]) {
     assert.equal(parseLayoutKey(key), undefined, String(key));
   }
-});
-
-test('a tick ends with its last ms, and is -1 before the epoch', () => {
-  for (const layout of [...Object.values(layouts), { ...layouts.uid, epoch: -1500 }]) {
-    const { epoch, tickMs, timestampBits } = layout;
-    assert.equal(native.tickAt(layout, epoch - 0.5), -1);
-    assert.equal(native.tickEnd(layout, -1), epoch - 1);
-    for (const tick of [0, 1, 1e7]) {
-      const end = native.tickEnd(layout, tick);
-      assert.equal(end, epoch + (tick + 1) * tickMs - 1);
-      for (const ms of [end - tickMs + 1, end, end + 0.9]) {
-        assert.equal(native.tickAt(layout, ms), tick, String(ms));
-      }
-    }
-    assert.equal(native.tickAt(layout, 8.64e15), 2 ** timestampBits - 1);
-  }
-  const tooWide = { ...layouts.node, timestampBits: 64 };
-  assert.throws(() => unwrap(native.tickAt(tooWide, 0)), { code: 'ERR_SNOWFLAKE_CONFIG' });
 });

@@ -7,7 +7,7 @@ const { test } = require('node:test');
 const { receiveMessageOnPort } = require('node:worker_threads');
 
 const { isQuick } = require('../support/amount.js');
-const { SnowFlake, dateLead, entry, runScript, slow, wide } = require('../support/support.js');
+const { SnowFlake, dateLead, slow, wide } = require('../support/support.js');
 
 const ROUNDS = isQuick ? 8 : 20;
 
@@ -113,38 +113,6 @@ test('the exception: after a message that is read synchronously, an ID may be fr
   }
   assert.ok(await isSeen(isBefore));
 });
-
-for (const when of ['before', 'after']) {
-  test(`fakes of timers, Date and queueMicrotask installed ${when} snowdrift is loaded change nothing`, async () => {
-    const { stdout, stderr } = await runScript(`
-      const now = Date.now, { nextTick } = process, immediate = setImmediate;
-      const fake = () => {
-        const never = () => 1;
-        Object.assign(globalThis, { setTimeout: never, setImmediate: never, setInterval: never, queueMicrotask: never });
-        Object.assign(require('node:timers'), { setTimeout: never, setImmediate: never });
-        globalThis.Date = class extends Date { static now() { return 0; } getTime() { return 0; } };
-        globalThis.performance = { now: () => 0 };
-        process.nextTick = never;
-      };
-      if (${when === 'before'}) fake();
-      const { SnowFlake } = require(${JSON.stringify(entry)});
-      if (${when === 'after'}) fake();
-      const flake = new SnowFlake({ layout: ${JSON.stringify(wide)}, datacenterId: 1, workerId: 0 });
-      (async () => {
-        let stale = 0;
-        for (let round = 0; round < ${ROUNDS}; round++) {
-          for (let i = 0; i < 700; i++) flake.nextId();
-          const start = now();
-          while (now() < start + 3);
-          await undefined;
-          const before = now() - ${dateLead};
-          if (flake.parse(flake.nextId()).timestamp < before) stale++;
-        }
-        console.log(stale);
-      })();`);
-    assert.equal(stdout.trim(), '0', stderr);
-  });
-}
 
 test('the rest of a block is given back: bursts over many turns leave no holes', async () => {
   const dense = new SnowFlake({ layout: slow, datacenterId: 1, workerId: 0 });
