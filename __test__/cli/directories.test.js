@@ -4,30 +4,20 @@
 const assert = require('node:assert/strict');
 const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
-const { once } = require('node:events');
-const { hostname } = require('node:os');
+const os = require('node:os');
 const { join } = require('node:path');
-const { describe, test } = require('node:test');
+const { describe, mock, test } = require('node:test');
 const { fileURLToPath, pathToFileURL } = require('node:url');
 
 const { connect } = require('../../js/stores/connect.js');
-const native = require('../../js/runtime/native.js');
-const { gate, skipped, storm } = require('../support/amount.js');
+const { gate, skipped } = require('../support/amount.js');
 const { endOf, firstLine, json, run } = require('../support/cli.js');
 const { newToken, readText } = require('../support/lease/records.js');
 const { as, createReachable, noOtherUser, publicCopy } = require('../support/other-users.js');
 const { createDirectory, removeDirectory } = require('../support/own-directory.js');
-const {
-  SnowFlake,
-  countDuplicates,
-  entry,
-  layouts,
-  soon,
-  until,
-} = require('../support/support.js');
+const { SnowFlake, entry, layouts, rejects } = require('../support/support.js');
 
 const { signal } = new AbortController();
-const DAY = 86_400_000;
 
 /** This process can have a node once, so each test has a datacenter of its own. */
 let places = 0;
@@ -137,7 +127,7 @@ describe('a directory', { concurrency: 4 }, () => {
       for (const { child, workerId } of [killed, closed, living]) {
         const slot = slots.find((one) => one.workerId === workerId);
         const { state, datacenterId, host, pid, startedAt, expires, ceiling } = slot;
-        assert.deepEqual([state, datacenterId, host, pid], ['held', 1, hostname(), child.pid]);
+        assert.deepEqual([state, datacenterId, host, pid], ['held', 1, os.hostname(), child.pid]);
         assert.ok(startedAt <= Date.now() && expires > startedAt && ceiling > startedAt);
       }
       await ended(killed.child, 'SIGKILL');
@@ -311,6 +301,29 @@ describe('a directory', { concurrency: 4 }, () => {
     },
   );
 
+  inPlace('the name of a host is escaped where it is shown, and bounded', async ({ place, t }) => {
+    const evil = `\x1b[2J\x9b31m\u202e\nheld\r${'x'.repeat(230)}`;
+    const layout = { ...layouts.node, workerBits: 0, sequenceBits: 17 };
+    const lease = () =>
+      SnowFlake.lease(place.url, { datacenterId: place.datacenterId, layout, scope: 'process' });
+    const { mock: hostname } = mock.method(os, 'hostname', () => evil);
+    const flake = await lease().finally(() => hostname.restore());
+    t.after(() => flake.close());
+    // Its line has 64 bytes for a host, and no control character.
+    const shown = '[2J31m\\u202eheldxxx';
+    const { message, holders } = await rejects(lease(), 'ERR_SNOWFLAKE_NO_SLOT');
+    const { stdout } = await run(['slots', place.url]);
+    for (const text of [message, stdout]) {
+      assert.doesNotMatch(text, /(?!\n)\p{Cc}|\u202e/u);
+      assert.ok(text.includes(shown), text);
+    }
+    assert.doesNotMatch(message, /\n/);
+    const { slots } = await json('slots', place.url);
+    for (const { host } of [holders[0], slots[0]]) {
+      assert.ok(host.startsWith(shown) && host.length < 200, host);
+    }
+  });
+
   inPlace('a command that an error names can be pasted into a shell', async ({ place }) => {
     const path = join(place.path, "a 'b' $HOME; x");
     fs.mkdirSync(path);
@@ -381,69 +394,6 @@ describe('a directory', { concurrency: 4 }, () => {
       assert.equal(await idOf(place.key(3)), await idOf('namespace'));
     },
     gate ?? noPython(),
-  );
-
-  inPlace(
-    'living holders lose their slots by recover, and go on without duplicates',
-    async ({ place }) => {
-      const options = { datacenterId: place.datacenterId, ttl: 1000, scope: 'process' };
-      const flakes = [
-        await SnowFlake.lease(place.url, options),
-        await SnowFlake.lease(place.url, options),
-      ];
-      const ids = flakes.flatMap((flake) => [...flake.nextIds(1000)]);
-      const before = await place.slots();
-      const warned = once(process, 'warning');
-      const { floor, holders, latest } = await json('recover', place.url);
-      assert.equal(holders, new Set(flakes.map(({ workerId }) => workerId)).size);
-      for (const { ceiling } of before.values()) assert.ok(floor >= ceiling);
-      await until(() =>
-        flakes.every(({ lease }) => lease.state === 'held' && lease.floor >= floor),
-      );
-      const [{ code, message, detail }] = await warned;
-      assert.equal(code, 'SNOWFLAKE_NAMESPACE_LOST');
-      assert.ok(`${message} ${detail}`.includes(`snowdrift recover ${place.url}`), detail);
-      for (const flake of flakes) {
-        assert.ok(flake.lease.floor <= latest);
-        await until(() => Date.now() > flake.lease.floor);
-        ids.push(...(await soon(() => flake.nextIds(1000))));
-      }
-      assert.equal(countDuplicates(ids), 0);
-      for (const flake of flakes) await flake.close();
-    },
-    storm,
-  );
-
-  inPlace(
-    'a floor that no holder can have falls by the command that its error names',
-    async ({ place, claims }) => {
-      for (const flake of claims(3)) await flake.close();
-      const far = native.tickAt(layouts.node, Date.now() + DAY);
-      await place.rewrite('namespace', (text) => text.replace(/floor .*/, `floor ${far}`));
-      const refusal = () => {
-        try {
-          claims(3);
-        } catch (error) {
-          return error;
-        }
-      };
-      const { code, message } = refusal();
-      assert.equal(code, 'ERR_SNOWFLAKE_STORE');
-      assert.match(
-        message,
-        /^the namespace of file:\/\/.* further ahead of this machine's clock.*namespace\.slot/,
-      );
-      assert.ok(message.endsWith(`snowdrift recover ${place.url}`), message);
-      await json('recover', place.url);
-      // And of a bucket, and a line.
-      await place.rewrite(place.key(3), (text) => text.replace(/ -?\d+\n/, ` ${far}\n`));
-      const said = refusal().message;
-      assert.ok(said.includes(`the floor of ${place.file(3)}`), said);
-      assert.ok(said.includes(`snowdrift recover ${place.url}`), said);
-      await json('recover', place.url);
-      const [flake] = claims(3);
-      assert.ok(flake.lease.floor < Date.now() + 60_000);
-    },
   );
 });
 

@@ -702,34 +702,3 @@ test('a record that never stops changing ends a command', async () => {
   );
   assert.match(message, /keep changing the record of the namespace. Run the command again/);
 });
-
-test('the texts of records are those of Rust', () => {
-  const id = newToken();
-  const make = (...values) => native.newNamespaceText(...values);
-  const text = make(id, layouts.node, 1000, 2000, 3000, 8);
-  const { kind, layout, ...values } = native.readRecord('namespace', text);
-  const limits = { ttl: 1000, maxClockSkew: 2000, maxAhead: 3000 };
-  assert.deepEqual(values, { id, ...limits, reach: 8000, floor: -1, size: 8 });
-  assert.deepEqual([kind, layout], ['namespace', layouts.node]);
-  assert.equal(make('x', layouts.node, 1000, 2000, 3000, 8), null);
-  assert.equal(make(id, layouts.node, 1000, 2000, 3000, 9), null);
-  assert.equal(make(id, { ...layouts.node, workerBits: 60 }, 1000, 2000, 3000, 8), null);
-  for (const key of ['', 'x', 'slots/1/0', '01/0', '1/0/0', 'namespace/0']) {
-    assert.equal(native.readRecord(key, text), null, key);
-  }
-  for (const [key, other, values] of [
-    ['namespace', '', { isOther: true }],
-    ['namespace', 'snowdrift1 namespace', { isOther: true }],
-    ['namespace', 'snowdrift2 namespace', { line: 1 }],
-    ['1/0', text, { line: 1 }],
-    ['1/0', '\0'.repeat(100_000), { bytes: 100_000 }],
-  ]) {
-    assert.deepEqual(native.readRecord(key, other), { kind: 'unreadable', ...values });
-    assert.equal(native.confirmedNamespaceText(key === '1/0' ? 'x' : other), null);
-  }
-  assert.equal(native.bucketKeys('x', true), null);
-  assert.equal(native.recoveredNamespaceText('x', id, [1, 2, 3], [], 0), null);
-  assert.equal(native.recoveredNamespaceText(text, id, [1, 2], [], 0), null);
-  assert.equal(native.recoveredBucketText('x', 'x', 0), null);
-  assert.equal(native.recoveredBucketText('snowdrift9 bucket', text, 0), null);
-});
