@@ -63,9 +63,7 @@ const LEFT_TO_GATE = [
   'package/sql.test.js',
   'package/test-command.test.js',
   'package/tools.test.js',
-  'package/ts-jest.test.js',
   // Other packages' IDs.
-  'package/comparison.test.js',
   'package/node-class.test.js',
 ];
 

@@ -4,34 +4,13 @@
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
-const {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  writeFileSync,
-} = require('node:fs');
-const { connect } = require('node:net');
+const { cpSync, mkdirSync, readFileSync, readdirSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { before, describe, test } = require('node:test');
 
-const { missing } = require('../support/lease/servers.js');
 const { createDirectory } = require('../support/own-directory.js');
-const { until } = require('../support/support.js');
 
 const ROOT = join(__dirname, '../..');
-
-/** Whether nothing listens on a port. */
-async function isRefused(port) {
-  const socket = connect(port, '127.0.0.1');
-  const failure = await once(socket, 'connect').then(
-    () => undefined,
-    (error) => error,
-  );
-  socket.destroy();
-  return failure?.code === 'ECONNREFUSED';
-}
 
 /** As libtest prints it with --quiet. */
 const FAILS = `#!/usr/bin/env node
@@ -66,17 +45,6 @@ test('each file that npm test leaves to the gate is there', () => {
     parts.filter((part) => !files.some((path) => path.includes(part))),
     [],
   );
-});
-
-test('a server ends with the test that has started it, however that ends', {
-  skip: missing('mysql') ?? (existsSync('/usr/bin/setpriv') ? undefined : 'there is no setpriv'),
-}, async () => {
-  const servers = JSON.stringify(require.resolve('../support/lease/servers.js'));
-  const script = `require(${servers}).Server.start('mysql').then(({ url }) => console.log(url))`;
-  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [url] = await once(child.stdout.setEncoding('utf8'), 'data');
-  child.kill('SIGKILL');
-  await until(() => isRefused(new URL(url).port));
 });
 
 describe('npm test', {
