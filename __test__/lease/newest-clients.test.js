@@ -3,7 +3,7 @@
 
 const { test } = require('node:test');
 
-const { missingClients, replaceClients } = require('../support/clients.js');
+const { missingClients, replaceClients } = require('../support/installed.js');
 
 const skip = missingClients('newest');
 if (skip) {

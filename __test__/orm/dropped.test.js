@@ -16,7 +16,7 @@ const { gate } = require('../support/amount.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { CLIENTS } = require('../support/lease/clients.js');
 const { Server, missing } = require('../support/lease/servers.js');
-const { missingOrm, modulesOf } = require('../support/orms.js');
+const { missingOrm, modulesOf } = require('../support/installed.js');
 const { CREATE, runPrisma } = require('../support/prisma-engine.js');
 const { SnowFlake, soon, until } = require('../support/support.js');
 

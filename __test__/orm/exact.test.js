@@ -19,7 +19,7 @@ const openSqlJs = require('sql.js');
 
 const { assertExact, assertRounded, oddFlake } = require('../support/exact.js');
 const { Server, missing } = require('../support/lease/servers.js');
-const { missingOrm, replacePackage } = require('../support/orms.js');
+const { missingOrm, replacePackage } = require('../support/installed.js');
 const { blocksOf } = require('../support/page.js');
 const { SnowFlake } = require('../support/support.js');
 const { toBase32 } = require('../../js/id.js');

@@ -11,7 +11,7 @@ const pg = require('pg');
 const { byValue, cross, crossingFlake } = require('../support/crossing.js');
 const { assertExact, assertRounded, oddFlake } = require('../support/exact.js');
 const { Server, missing } = require('../support/lease/servers.js');
-const { missingOrm, modulesOf } = require('../support/orms.js');
+const { missingOrm, modulesOf } = require('../support/installed.js');
 
 const COUNT = 20;
 const { nextId } = oddFlake();

@@ -16,7 +16,6 @@ const { SnowflakeIdv1 } = require('simple-flakeid');
 
 const { SnowFlake, layouts } = require('../..');
 const { ceilingId, floorId, parse } = require('../../js/id.js');
-const { gate } = require('../support/amount.js');
 const { standing, yitter: layout } = require('../support/support.js');
 
 const { epoch } = layout;
@@ -47,10 +46,6 @@ function duplicatesFrom(now, { issued }) {
   return duplicates;
 }
 
-test('without a wait, snowdrift repeats what an old generator issued ahead of the clock', () => {
-  assert.ok(duplicatesFrom(stopped, issuedAhead()) > 18_000);
-});
-
 test('the wait ends with the tick of the highest old ID, neither before nor after', () => {
   const old = issuedAhead();
   const flake = new SnowFlake({ layout, workerId: 3, clock: standing(stopped) });
@@ -70,16 +65,6 @@ test('the wait covers the whole tick of a layout that counts seconds', () => {
   const highest = flake.compose({ timestamp: uid.epoch + 8000, sequence: 8191 });
   assert.equal(flake.floorId(uid.epoch + 8999) > highest, false);
   assert.equal(flake.floorId(uid.epoch + 9000) > highest, true);
-});
-
-test('another worker ID needs no wait', () => {
-  const { issued } = issuedAhead();
-  const clock = standing(stopped);
-  const flake = new SnowFlake({ layout, workerId: 4, clock });
-  for (let drawn = 0; drawn < 20_000; drawn++) {
-    if (drawn > 0 && drawn % 64 === 0) clock.now++;
-    assert.equal(issued.has(flake.nextId()), false);
-  }
 });
 
 test('a later epoch repeats old IDs, unless the worker ID is another', () => {
@@ -140,60 +125,6 @@ test('an epoch of a day earlier is above old IDs for a day, and no longer', () =
   assert.ok(first > ceilingId(stopped + 86_400_000 - 1, old));
   assert.equal(first, floorId(stopped + 86_400_000, old));
 });
-
-/** The npm packages with yitter's algorithm: each returns a function that draws an ID. */
-const YITTERS = {
-  '@cdlab996/genid': () => {
-    const generator = new GenidOptimized({ workerId: 3 });
-    return () => generator.nextBigId();
-  },
-  'simple-flakeid': () => {
-    const generator = new SnowflakeIdv1({ workerId: 3 });
-    return () => generator.NextBigId();
-  },
-  'cherry-id': () => {
-    const generator = new CherryId({ WorkerId: 3 });
-    return () => BigInt(generator.NextId());
-  },
-};
-
-/** The first IDs of a generator whose clock stands still. */
-function drawnAt(now, name, count) {
-  const RealDate = Date;
-  globalThis.Date = class extends RealDate {
-    constructor(...args) {
-      super(...(args.length === 0 ? [now] : args));
-    }
-    static now() {
-      return now;
-    }
-  };
-  try {
-    const next = YITTERS[name]();
-    return Array.from({ length: count }, next);
-  } finally {
-    globalThis.Date = RealDate;
-  }
-}
-
-/** The values of a field, lowest and highest. */
-function rangeOf(ids, field) {
-  const flake = new SnowFlake({ layout, workerId: 0 });
-  const values = ids.map((id) => flake.parse(id)[field]);
-  return [Math.min(...values), Math.max(...values)];
-}
-
-for (const name of Object.keys(YITTERS)) {
-  test(`${name} has the default layout of yitter, and runs 2,000 ticks ahead of the clock`, {
-    skip: gate,
-  }, () => {
-    const ids = drawnAt(stopped, name, AHEAD * 59 + 1);
-    assert.equal(new Set(ids).size, ids.length);
-    assert.deepEqual(rangeOf(ids, 'sequence'), [5, 63]);
-    assert.deepEqual(rangeOf(ids, 'workerId'), [3, 3]);
-    assert.deepEqual(rangeOf(ids, 'timestamp'), [stopped, stopped + AHEAD]);
-  });
-}
 
 test('the default layout is above all IDs that yitter can issue', () => {
   const clock = standing(Date.UTC(2026, 0, 1));

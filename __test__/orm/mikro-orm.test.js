@@ -12,7 +12,7 @@ const { byValue, cross, crossingFlake } = require('../support/crossing.js');
 const { assertRounded, oddFlake } = require('../support/exact.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { readExactly } = require('../support/mikro-orm.js');
-const { missingOrm, modulesOf } = require('../support/orms.js');
+const { missingOrm, modulesOf } = require('../support/installed.js');
 const { fromBase32 } = require('../../js/id.js');
 const { SnowFlake, countDuplicates } = require('../support/support.js');
 

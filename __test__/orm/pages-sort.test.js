@@ -16,7 +16,7 @@ const openSqlJs = require('sql.js');
 
 const { byValue, cross, crossingFlake } = require('../support/crossing.js');
 const { Server, missing } = require('../support/lease/servers.js');
-const { missingOrm, replacePackage } = require('../support/orms.js');
+const { missingOrm, replacePackage } = require('../support/installed.js');
 
 const COUNT = 20;
 const idsOf = (rows) => rows.map(({ id }) => id);

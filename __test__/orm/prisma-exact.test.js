@@ -11,7 +11,7 @@ const mysql = require('mysql2/promise');
 
 const { assertExact, assertRounded, oddFlake } = require('../support/exact.js');
 const { Server, missing } = require('../support/lease/servers.js');
-const { generatePrisma, missingOrm, modulesOf } = require('../support/orms.js');
+const { generatePrisma, missingOrm, modulesOf } = require('../support/installed.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { withSnowFlake } = require('../../js/orm/prisma.js');
 

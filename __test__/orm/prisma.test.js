@@ -12,7 +12,7 @@ const { Client } = require('pg');
 
 const { byValue, cross, crossingFlake } = require('../support/crossing.js');
 const { Server, missing } = require('../support/lease/servers.js');
-const { generatePrisma, missingOrm, modulesOf } = require('../support/orms.js');
+const { generatePrisma, missingOrm, modulesOf } = require('../support/installed.js');
 const { SnowFlake, countDuplicates } = require('../support/support.js');
 const { withSnowFlake } = require('../../js/orm/prisma.js');
 

@@ -5,7 +5,7 @@ const assert = require('node:assert/strict');
 const { join } = require('node:path');
 const { test } = require('node:test');
 
-const { missingOrm, modulesOf, replacePackage } = require('../support/orms.js');
+const { missingOrm, modulesOf, replacePackage } = require('../support/installed.js');
 
 const skip = missingOrm('typeorm-0.3') ?? missingOrm('better-sqlite3');
 if (skip) {

@@ -11,7 +11,7 @@ const { after, before, describe, test } = require('node:test');
 require('../support/own-directory.js');
 const { gate, storm } = require('../support/amount.js');
 const { Server, missing } = require('../support/lease/servers.js');
-const { missingOrm } = require('../support/orms.js');
+const { missingOrm } = require('../support/installed.js');
 const { missingRunner } = require('../support/runners/project.js');
 const { formatMetrics } = require('../../js/server/metrics.js');
 const {

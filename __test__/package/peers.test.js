@@ -5,7 +5,7 @@ const assert = require('node:assert/strict');
 const { test } = require('node:test');
 
 const { peerDependencies, devDependencies, peerDependenciesMeta } = require('../../package.json');
-const { versionsOf } = require('../support/clients.js');
+const { versionsOf } = require('../support/installed.js');
 
 /** The packages that an application brings; the other one comes from this repository. */
 const CLIENTS = Object.keys(peerDependencies).filter((name) => name !== 'snowdrift-zookeeper');

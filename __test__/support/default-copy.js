@@ -5,9 +5,8 @@
 const assert = require('node:assert/strict');
 const { join } = require('node:path');
 const { afterEach, beforeEach } = require('node:test');
-const { inspect } = require('node:util');
 
-require('./own-directory.js');
+const { refuses, rejects } = require('./support.js');
 
 const JS = join(__dirname, '../../js/');
 const NAMES = ['datacenterId', 'workerId', 'SNOWDRIFT_LEASE', 'SNOWDRIFT_STATE'];
@@ -49,26 +48,6 @@ async function closeAll() {
 }
 
 afterEach(closeAll);
-
-function refuses(call, code, text) {
-  let thrown;
-  assert.throws(call, (error) => {
-    thrown = error;
-    return true;
-  });
-  assert.equal(thrown.code, code, inspect(thrown));
-  assert.match(thrown.message, text);
-}
-
-async function rejects(promise, code, text) {
-  const error = await promise.then(
-    (value) => assert.fail(`it resolved with ${inspect(value)}`),
-    (thrown) => thrown,
-  );
-  assert.equal(error.code, code, inspect(error));
-  assert.match(error.message, text);
-  return error;
-}
 
 /** Every static call that draws: each returns the last ID. */
 const STATIC_CALLS = {

@@ -23,7 +23,7 @@ const { dirname, join } = require('node:path');
 const { Client } = require('pg');
 const yaml = require('yaml');
 
-const { generatePrisma, modulesOf } = require('./orms.js');
+const { generatePrisma, modulesOf } = require('./installed.js');
 const { Packed } = require('./package/tarball.js');
 
 const root = join(__dirname, '../..');

@@ -8,7 +8,7 @@ const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { promisify } = require('node:util');
 
-const { modulesOf } = require('./orms.js');
+const { modulesOf } = require('./installed.js');
 
 const modules = join(modulesOf('prisma'), '@prisma');
 

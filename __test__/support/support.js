@@ -60,26 +60,30 @@ function standing(now) {
   return clock;
 }
 
-/** Asserts that `call` throws a SnowFlakeError with this code, and returns it. */
-function refuses(call, code) {
+/** Asserts that `call` throws a SnowFlakeError, of any copy, with this code and text, and returns it. */
+function refuses(call, code, text = /./) {
   let thrown;
   try {
     call();
   } catch (error) {
     thrown = error;
   }
-  assert.ok(thrown instanceof snowdrift.SnowFlakeError, `a SnowFlakeError, not ${thrown}`);
-  assert.equal(thrown.code, code, thrown.message);
-  return thrown;
+  assert.equal(thrown?.name, 'SnowFlakeError', `a SnowFlakeError, not ${thrown}`);
+  return assertIs(thrown, code, text);
 }
 
 /** As `refuses`, of a promise. */
-async function rejects(promise, code) {
-  const error = await promise.then(
+async function rejects(promise, code, text = /./) {
+  const thrown = await promise.then(
     () => assert.fail('it was not refused'),
-    (thrown) => thrown,
+    (error) => error,
   );
+  return assertIs(thrown, code, text);
+}
+
+function assertIs(error, code, text) {
   assert.equal(error.code, code, error.message);
+  assert.match(error.message, text);
   return error;
 }
 

@@ -8,7 +8,7 @@ const { PrimarySnowFlakeColumn } = require('../../js/orm/typeorm.js');
 const typeorm = require('typeorm');
 const { gate } = require('./amount.js');
 const { Server, missing } = require('./lease/servers.js');
-const { missingOrm, modulesOf } = require('./orms.js');
+const { missingOrm, modulesOf } = require('./installed.js');
 const { SnowFlake } = require('./support.js');
 
 const { Column, DataSource, Entity, JoinColumn, JoinTable, ManyToOne, RelationId } = typeorm;
