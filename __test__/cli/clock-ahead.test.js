@@ -7,7 +7,6 @@ const { existsSync, rmSync } = require('node:fs');
 const { join } = require('node:path');
 const { pathToFileURL } = require('node:url');
 
-const { gate } = require('../support/amount.js');
 const { endOf, start } = require('../support/cli.js');
 const { onMachine } = require('../support/machine.js');
 const { countDuplicates, entry, runScript } = require('../support/support.js');
@@ -125,32 +124,4 @@ onMachine(
     assert.equal(ids.length, 3000);
     assert.equal(countDuplicates(ids), 0);
   },
-);
-
-onMachine(
-  'a slot and a page that a clock years ahead has used are named until IDs go on',
-  async ({ machine, state }) => {
-    const draw = drawing(machine, { state, ttl: 1000 });
-    const ids = await aheadWith(machine, draw);
-    const removed = new Set();
-    for (;;) {
-      const { refusal } = await draw();
-      if (refusal.retryAfterMs < 60_000) break;
-      const files = filesIn(refusal.message).filter((file) => file.startsWith('/'));
-      assert.ok(
-        files.some((file) => existsSync(file)),
-        refusal.message,
-      );
-      for (const file of files) {
-        rmSync(file, { force: true });
-        removed.add(file.split('.').at(-1));
-      }
-    }
-    assert.deepEqual([...removed].sort(), ['born', 'page', 'slot']);
-    machine.clock = 60_000;
-    ids.push(...(await draw()).ids);
-    assert.equal(ids.length, 3000);
-    assert.equal(countDuplicates(ids), 0);
-  },
-  { skip: gate },
 );

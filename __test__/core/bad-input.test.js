@@ -147,6 +147,26 @@ refusesEach(
 for (const name of ['datacenterId', 'workerId', 'maxWait', 'maxAhead']) {
   refusesEach(name, [...NOT_WHOLE_NUMBERS, 3_600_001], (value) => make({ [name]: value }), CONFIG);
 }
+const NO_URLS = [...STRANGE, {}, 5, 'http://a/b', new URL('kafka://a')];
+refusesEach(
+  'state',
+  [...NO_URLS, 'a\0b', 'file://host/ids', 'file:ids%2Fa'],
+  (value) => make({ state: value }),
+  CONFIG,
+);
+refusesEach(
+  'lease',
+  [...NO_URLS, 'ids', '/ids', 'postgres://a'],
+  (value) => new SnowFlake({ datacenterId: 1, lease: value }),
+  CONFIG,
+);
+for (const [name, ...beyond] of [
+  ['ttl', 0, 999, 1000.5, 3_600_001],
+  ['waitForSlot', 3_600_001],
+]) {
+  const values = [...NOT_WHOLE_NUMBERS, ...beyond];
+  refusesEach(name, values, (value) => make({ state: '/no/ids', [name]: value }), CONFIG);
+}
 for (const name of ['clockBack', 'sequenceStart']) {
   refusesEach(
     name,

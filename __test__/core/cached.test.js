@@ -11,7 +11,7 @@ const { Worker } = require('node:worker_threads');
 
 const { isQuick } = require('../support/amount.js');
 const { removeDirectory } = require('../support/own-directory.js');
-const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
+const { countDuplicatesOf } = require('../support/drawer.js');
 const { missing, underShiftedClock } = require('../support/machine.js');
 const {
   CachedSnowFlake,
@@ -146,47 +146,6 @@ test('the ring issues no ID of the day before', { skip: missing() }, async () =>
   assert.ok(dropped > 0);
 });
 
-test('a clock rollback within maxAge does not matter while ticks are counted on', {
-  skip: missing(),
-}, async () => {
-  const { rollbacks, counters, duplicates } = await underShiftedClock(`
-    const { CachedSnowFlake } = require(${JSON.stringify(entry)});
-    const flake = new CachedSnowFlake({ datacenterId: 1, workerId: 1, maxAge: 60_000, clockBack: 'throw' });
-    const ids = [...flake.nextIds(100)];
-    // The ticks lag behind the clock by some seconds now, so there are enough left.
-    shift(5000);
-    ids.push(...flake.nextIds(20_000));
-    shift(3000);
-    ids.push(...flake.nextIds(20_000));
-    shift(5000);
-    for (let i = 0; i < 20_000; i++) ids.push(flake.nextId());
-    const counters = [...new Set(ids.map((id) => flake.parse(id).clockBack))];
-    return { rollbacks: flake.stats().clockRollbacks, counters, duplicates: countDuplicates(ids) };`);
-  assert.deepEqual(
-    { rollbacks, counters, duplicates },
-    { rollbacks: 0, counters: [0], duplicates: 0 },
-  );
-});
-
-test('a clock rollback beyond maxAge is decided by clockBack, and repeats nothing', {
-  skip: missing(),
-}, async () => {
-  const { duplicates, counters, warned } = await underShiftedClock(`
-    const { CachedSnowFlake } = require(${JSON.stringify(entry)});
-    const flake = new CachedSnowFlake({ datacenterId: 1, workerId: 1 });
-    const ids = [...flake.nextIds(20_000)];
-    for (const ms of [-500_000, -2_000_000, 0, -500_000]) {
-      shift(ms);
-      for (let i = 0; i < 20_000; i++) ids.push(flake.nextId());
-      await turn();
-    }
-    const counters = [...new Set(ids.map((id) => flake.parse(id).clockBack))].sort();
-    return { duplicates: countDuplicates(ids), counters, warned: warnings.map(({ code }) => code) };`);
-  assert.equal(duplicates, 0);
-  assert.ok(counters.length > 1, String(counters));
-  assert.ok(warned.length > 0 && warned.every((code) => code === 'SNOWFLAKE_CLOCK_BACK'));
-});
-
 test('an empty ring: thrown, waited for, or an ID of the application’s', async () => {
   const thrown = new CachedSnowFlake({ ...own(), layout: scarce, onRejectedTake: 'throw' });
   assert.equal(thrown.nextIds(16).length, 16);
@@ -251,42 +210,6 @@ test('a schedule keeps no process alive, nor does the ring', async () => {
     });
     console.log(typeof flake.nextId());`);
   assert.deepEqual([stdout, code], ['bigint\n', 0]);
-});
-
-test('what was taken ahead is not repeated after a kill', async () => {
-  const state = mkdtempSync(join(tmpdir(), 'snowdrift-cached-'));
-  const layout = { ...layouts.uid, epoch: Date.UTC(2026, 0, 1) };
-  // Slower than the layout, so that the ring gets ahead: a new page begins maxAhead ahead of the clock, and has IDs for the ring
-  // only as the clock goes on.
-  const options = {
-    cached: true,
-    layout,
-    workerId: 3,
-    state,
-    maxAhead: 4000,
-    maxWait: 0,
-    pause: 60,
-  };
-  const LIVES = isQuick ? 3 : 4;
-  const drawn = [];
-  const lifetimes = [];
-  try {
-    for (let n = 0; n < LIVES; n++) {
-      const drawer = new Drawer(options);
-      await drawer.drawn(n === 0 ? 5000 : 500);
-      drawer.kill('SIGKILL');
-      await drawer.ended;
-      drawn.push(drawer.ids());
-      lifetimes.push([0, -1].map((at) => SnowFlake.parse(drawn[n].at(at), layout).timestamp));
-    }
-    assert.equal(countDuplicatesOf(drawn), 0);
-    // By the IDs alone: the clock may have caught up with what was taken ahead.
-    const gaps = lifetimes.slice(1).map(([first], n) => first - lifetimes[n][1]);
-    assert.ok(Math.min(...gaps) >= 0, 'each life began above the one before');
-    assert.ok(Math.max(...gaps) > 1000, 'and above what it had taken ahead');
-  } finally {
-    removeDirectory(state);
-  }
 });
 
 test('a lease has a new ring for the slot that follows a lost one', async () => {

@@ -173,7 +173,11 @@ test('the same node with and without a state, or with another, is a conflict', (
   refuses(() => new SnowFlake(bare), 'ERR_SNOWFLAKE_CONFLICT');
   refuses(() => recorded({ state: join(directory, 'other') }), 'ERR_SNOWFLAKE_IN_USE');
   refuses(() => recorded({ ttl: 20_000 }), 'ERR_SNOWFLAKE_CONFLICT');
-  refuses(() => recorded({ maxAhead: 11 }), 'ERR_SNOWFLAKE_CONFLICT');
+  refuses(() => recorded({ maxAhead: 11 }), 'ERR_SNOWFLAKE_CONFLICT', /open with maxAhead 0: pass/);
+  if (process.platform === 'win32') {
+    const windows = /Windows replaces no page that a process maps/;
+    refuses(() => recorded({ scope: 'host' }), 'ERR_SNOWFLAKE_CONFLICT', windows);
+  }
   flake.close();
   const unrecorded = new SnowFlake(bare);
   open.push(unrecorded);
@@ -522,36 +526,8 @@ test('a process releases its slot, however it ends by itself', {
   }
 });
 
-test('a wrong directory, URL or time is refused before anything is touched', async () => {
-  for (const state of [
-    5,
-    {},
-    [],
-    true,
-    'a\0b',
-    'file://host/ids',
-    'file:ids%2Fa',
-    new URL('http://a/b'),
-  ]) {
-    const { message } = refuses(() => recorded({ state }), 'ERR_SNOWFLAKE_CONFIG');
-    assert.match(message, /^state (must be|has a control character \(U\+0000\)) ?/);
-  }
-  for (const lease of ['ids', '/ids', 5, true]) {
-    const { message } = await rejects(leased({}, lease), 'ERR_SNOWFLAKE_CONFIG');
-    assert.match(message, /^(lease|the store of SnowFlake\.lease\(\)) must be a URL,? such as /);
-  }
-  for (const lease of ['http://a/b', new URL('kafka://a')]) {
-    const { message } = await rejects(leased({}, lease), 'ERR_SNOWFLAKE_CONFIG');
-    assert.match(message, / must be a URL of file:, postgres:/);
-  }
-  refuses(() => new SnowFlake({ datacenterId: 1, lease: 'postgres://a' }), 'ERR_SNOWFLAKE_CONFIG');
+test('options that exclude each other, and a file in the place of a directory, are refused before anything is touched', async () => {
   await rejects(SnowFlake.lease(), 'ERR_SNOWFLAKE_CONFIG');
-  for (const ttl of [0, 999, 3_600_001, 1000.5, '1000', null, Number.NaN]) {
-    refuses(() => recorded({ ttl }), 'ERR_SNOWFLAKE_CONFIG');
-  }
-  for (const waitForSlot of [-1, 3_600_001, '5', null]) {
-    refuses(() => recorded({ waitForSlot }), 'ERR_SNOWFLAKE_CONFIG');
-  }
   const bare = { datacenterId: 1, workerId: 3 };
   refuses(() => new SnowFlake({ ...bare, ttl: 5000 }), 'ERR_SNOWFLAKE_CONFIG');
   refuses(() => new SnowFlake({ ...bare, waitForSlot: 5 }), 'ERR_SNOWFLAKE_CONFIG');

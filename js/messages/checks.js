@@ -199,11 +199,20 @@ function checkFileUrl(name, place) {
   }
 }
 
+/** Whether a value is a URL. A proxy may throw when it is asked. */
+function isUrl(value) {
+  try {
+    return value instanceof URL;
+  } catch {
+    return false;
+  }
+}
+
 /** The path of a directory, from a path or a file: URL. */
 function directoryOf(name, place, { urlOnly }) {
   checkStray(name, place);
   let path = urlOnly ? undefined : place;
-  if (place instanceof URL || (typeof place === 'string' && /^file:/i.test(place))) {
+  if (isUrl(place) || (typeof place === 'string' && /^file:/i.test(place))) {
     checkFileUrl(name, place);
     try {
       path = fileURLToPath(place);
