@@ -166,7 +166,7 @@ class ConflictingInsert {
       // TypeORM assigns the rows to the entities by their order.
       /** @type {Map<string | undefined, Row>} */
       const byId = new Map(this.#rows.map((row) => [String(row[key]), row]));
-      result.raw = this.#ids.map((id) => byId.get(id) ?? {});
+      result.raw = this.#ids.map((id) => (byId.has(id) ? byId.get(id) : {}));
     }
     await this.#lookUp(drawn);
     // Without RETURNING, TypeORM loads defaults by the ID, and throws if there is none.
