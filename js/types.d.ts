@@ -2,10 +2,44 @@
 // comment says otherwise.
 
 import type { CachedStats, LeaseInfo, SlotHolder, SnowFlakeErrorCode, Stats } from '../index.js';
-import type { Layout } from './id.js';
+import type { Layout, LayoutName, ParsedId } from './id.js';
 import type { Channel, LeaseDriver } from './runtime/addon-types.js';
 
-export type { Channel, Layout, LeaseDriver, LeaseInfo, SlotHolder, SnowFlakeErrorCode };
+export type {
+  Channel,
+  Layout,
+  LayoutName,
+  LeaseDriver,
+  LeaseInfo,
+  ParsedId,
+  SlotHolder,
+  SnowFlakeErrorCode,
+};
+
+// Values of applications, and errors.
+
+/** The properties of an object by these names; those that its type does not have may be anything. */
+export type Properties<T, K extends string> = Bare & {
+  [key in K]?: key extends keyof T ? T[key] : unknown;
+};
+
+/** A copy of an object, which has none of its properties where there may be none. */
+export type Own<T> = [T] extends [object] ? T : Partial<NonNullable<T>>;
+
+/** What was thrown: an error of Node, of a client, or anything else. */
+export type Failure = Bare & { [name in 'code' | 'message' | 'name' | 'stack']?: string };
+
+/** Shows a value in a message. */
+export type Show = (value: unknown) => string;
+
+/** Makes the error of a message. */
+export type ToError = (message: string, options?: ErrorDetails) => Error;
+
+export interface ErrorDetails extends Bare {
+  cause?: unknown;
+  retryAfterMs?: number | undefined;
+  holders?: SlotHolder[] | undefined;
+}
 
 /** An object without a prototype, as a literal: the compiler takes `__proto__` for a property. */
 export interface Bare {
@@ -204,6 +238,11 @@ export interface FaultDetails {
   tickMs: number;
   epoch: number;
 }
+
+/** The texts of errors, by code and kind; `none` has parts of other texts, and warnings. */
+export type TextsByCode<Values> = {
+  [code in SnowFlakeErrorCode | 'none']?: { [kind: string]: (values: Values) => string };
+};
 
 /** Why a call got no ID: js/messages/refusals.js has a text for each kind. */
 export interface Refusal {

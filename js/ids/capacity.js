@@ -4,11 +4,13 @@
 const { lengthChanges } = require('./lengths.js');
 const { DATE_LIMIT, widthOf } = require('./presets.js');
 
+/** @import { Layout } from '../types.js' */
+
 const YEAR_MS = 365.2425 * 86_400_000;
 
 /**
  * A layout and its capacity. Counts are strings, since they may be too large for exact numbers.
- * @param layout a checked layout
+ * @param {Layout} layout a checked layout
  */
 function capacityOf(layout) {
   const { timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits, tickMs } = layout;

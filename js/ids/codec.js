@@ -7,12 +7,22 @@ const { SnowFlakeError, fromCaller } = require('./error.js');
 const { HIGH, LARGEST_ID, LOW, halves, whole } = require('./halves.js');
 const { DATE_LIMIT } = require('./presets.js');
 
+/** @import { Layout } from '../types.js' */
+
 /** Whole numbers below this are exact. */
 const EXACT = 2 ** 53;
 const HALF = 2 ** 32;
 
 /** An ID's fields. In JSON the ID is a string, since JSON has no bigint. */
 class ParsedId {
+  /**
+   * @param {bigint} id
+   * @param {number} timestamp
+   * @param {number} datacenterId
+   * @param {number} workerId
+   * @param {number} clockBack
+   * @param {number} sequence
+   */
   constructor(id, timestamp, datacenterId, workerId, clockBack, sequence) {
     this.id = id;
     this.timestamp = timestamp;
@@ -28,11 +38,18 @@ class ParsedId {
   }
 }
 
-/** A mask of this many bits, at most 32. */
+/**
+ * A mask of this many bits, at most 32.
+ * @type {(bits: number) => number}
+ */
 const maskOf = (bits) => (bits >= 32 ? -1 : 2 ** bits - 1);
 
 /** The position of a field in the halves of an ID. */
 class Field {
+  /**
+   * @param {number} shift
+   * @param {number} bits
+   */
   constructor(shift, bits) {
     const lowBits = Math.max(0, Math.min(bits, 32 - shift));
     this.lowShift = Math.min(shift, 31);
@@ -46,7 +63,11 @@ class Field {
     this.high = this.low / HALF;
   }
 
-  /** The field's value, rounded if it has more than 53 bits. */
+  /**
+   * The field's value, rounded if it has more than 53 bits.
+   * @param {number} low
+   * @param {number} high
+   */
   of(low, high) {
     const lowPart = ((low >>> this.lowShift) & this.lowMask) >>> 0;
     const highPart = (high >>> this.highShift) & this.highMask;
@@ -56,9 +77,10 @@ class Field {
 
 /** Decodes and encodes the IDs of one layout. */
 class Codec {
-  /** @param layout a checked layout */
+  /** @param {Layout} layout a checked layout */
   constructor(layout) {
     let shift = 0;
+    /** @param {number} bits */
     const next = (bits) => {
       shift += bits;
       return new Field(shift - bits, bits);
@@ -78,7 +100,10 @@ class Codec {
     this.layout = layout;
   }
 
-  /** Decodes an ID of 0 to 2^63 - 1. */
+  /**
+   * Decodes an ID of 0 to 2^63 - 1.
+   * @param {bigint} id
+   */
   decode(id) {
     whole[0] = id;
     const low = halves[LOW];
@@ -98,7 +123,14 @@ class Codec {
     );
   }
 
-  /** Encodes fields that are in range. The timestamp, in Unix ms, may be any time in its tick. */
+  /**
+   * Encodes fields that are in range. The timestamp, in Unix ms, may be any time in its tick.
+   * @param {number} timestamp
+   * @param {number} datacenterId
+   * @param {number} workerId
+   * @param {number} clockBack
+   * @param {number} sequence
+   */
   encode(timestamp, datacenterId, workerId, clockBack, sequence) {
     const ms = timestamp - this.epoch;
     const isLate = ms >= EXACT;
@@ -124,15 +156,20 @@ class Codec {
     return isLate ? whole[0] | (this.#lateTick(timestamp) << this.tickShift) : whole[0];
   }
 
-  /** For times too far from the epoch for exact numbers. */
+  /**
+   * For times too far from the epoch for exact numbers.
+   * @param {number} timestamp
+   */
   #lateTick(timestamp) {
     return (BigInt(timestamp) - BigInt(this.epoch)) / BigInt(this.tickMs);
   }
 
+  /** @param {bigint} id */
   #lateTimestamp(id) {
     return Number((id >> this.tickShift) * BigInt(this.tickMs) + BigInt(this.epoch));
   }
 
+  /** @param {bigint} id */
   #tooWide(id) {
     const error = new SnowFlakeError(
       'ERR_SNOWFLAKE_INVALID_ID',
@@ -141,6 +178,7 @@ class Codec {
     return fromCaller(error, this.#tooWide);
   }
 
+  /** @param {bigint} id */
   #beyondDate(id) {
     const error = new SnowFlakeError(
       'ERR_SNOWFLAKE_INVALID_ID',
@@ -149,7 +187,9 @@ class Codec {
     return fromCaller(error, this.#beyondDate);
   }
 
+  /** @param {number} timestamp */
   #outside(timestamp) {
+    /** @param {bigint} ms */
     const saturated = (ms) => (ms < LARGEST_ID ? ms : LARGEST_ID);
     const length = saturated(BigInt(this.tickMs) << BigInt(this.layout.timestampBits));
     const last = saturated(length + BigInt(this.epoch)) - 1n;

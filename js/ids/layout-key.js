@@ -2,18 +2,28 @@
 // A layout as a text for records in stores: bits, ms per tick and epoch, such as `41/3/5/2/12@1+1580486400000`. An
 // epoch before 1970 has `-` instead of `+`.
 
+/** @import { Layout } from '../types.js' */
+
 const PATTERN = /^(\d+)\/(\d+)\/(\d+)\/(\d+)\/(\d+)@(\d+)([+-]\d+)$/;
 
-/** A layout's bits, such as `41/3/5/2/12`. */
+/**
+ * A layout's bits, such as `41/3/5/2/12`.
+ * @param {Omit<Layout, 'tickMs' | 'epoch'>} layout
+ */
 function bitsOf({ timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits }) {
   return [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits].join('/');
 }
 
+/** @param {Layout} layout */
 function layoutKey({ tickMs, epoch, ...layout }) {
   return `${bitsOf(layout)}@${tickMs}${epoch < 0 ? '-' : '+'}${Math.abs(epoch)}`;
 }
 
-/** The layout of a key; undefined for any other value. */
+/**
+ * The layout of a key; undefined for any other value.
+ * @param {unknown} key
+ * @returns {Layout | undefined}
+ */
 function parseLayoutKey(key) {
   const [, ...parts] = (typeof key === 'string' && PATTERN.exec(key)) || [];
   const [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits, tickMs, epoch] =

@@ -4,8 +4,10 @@
 
 const { DATE_LIMIT, widthOf } = require('./presets.js');
 
+/** @import { Layout } from '../types.js' */
+
 /**
- * @param layout a checked layout
+ * @param {Layout} layout a checked layout
  * @returns for each length that IDs reach after the first tick: `digits`, and `from`, the Unix ms of the first tick
  *   with such an ID. Only those within the range of a Date
  */

@@ -1,15 +1,25 @@
 'use strict';
 // Suggests the intended name for a misspelt one: an option, a command, an environment variable. Needs no Node API.
 
+/** @import { Show } from '../types.js' */
+
 /** Longer names were not typed by hand. */
 const MOST_CHARACTERS = 40;
 
-/** A name without case and separators: datacenterId of DATACENTER_ID. */
+/**
+ * A name without case and separators: datacenterId of DATACENTER_ID.
+ * @type {(name: string) => string}
+ */
 const bare = (name) => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
+/** @type {(one: string, other: string) => boolean} */
 const isSameName = (one, other) => bare(one) === bare(other);
 
-/** The number of characters inserted, deleted or replaced. */
+/**
+ * The number of characters inserted, deleted or replaced.
+ * @param {string} one
+ * @param {string} other
+ */
 function distance(one, other) {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at);
   for (let i = 1; i <= one.length; i++) {
@@ -23,7 +33,11 @@ function distance(one, other) {
   return row[other.length];
 }
 
-/** The intended name of a list; undefined if none is similar. */
+/**
+ * The intended name of a list; undefined if none is similar.
+ * @param {string} name
+ * @param {readonly string[]} names
+ */
 function suggestedName(name, names) {
   if (name.length > MOST_CHARACTERS) return undefined;
   const given = bare(name);
@@ -38,8 +52,10 @@ function suggestedName(name, names) {
 
 /**
  * The message for a name that is not in a list.
- * @param what what the names belong to, such as "options"
- * @param show returns a value as text, without secrets
+ * @param {string} what what the names belong to, such as "options"
+ * @param {string} name
+ * @param {readonly string[]} names
+ * @param {Show} show returns a value as text, without secrets
  */
 function noSuchName(what, name, names, show) {
   const meant = suggestedName(name, names);

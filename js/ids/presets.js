@@ -3,12 +3,17 @@
 //
 // src/core/layout.rs has the same limits. core/id.test.js compares them.
 
+/** @import { Layout, LayoutName, Show } from '../types.js' */
+
 /** The range of a Date: at most this many ms before or after 1970. */
 const DATE_LIMIT = 8.64e15;
 
 const MOST_BITS = 63;
 
-/** The fields of a layout, with their smallest and largest values. */
+/**
+ * The fields of a layout, with their smallest and largest values.
+ * @type {Record<keyof Layout, [number, number]>}
+ */
 const RANGES = {
   timestampBits: [1, 62],
   datacenterBits: [0, 53],
@@ -18,12 +23,18 @@ const RANGES = {
   tickMs: [1, 86_400_000],
   epoch: [-DATE_LIMIT, DATE_LIMIT],
 };
-const LAYOUT_KEYS = Object.keys(RANGES);
+const LAYOUT_KEYS = /** @type {(keyof Layout)[]} */ (Object.keys(RANGES));
 
+/**
+ * @param {number[]} values
+ * @returns {Layout}
+ */
 function preset(...values) {
-  return Object.freeze(Object.fromEntries(LAYOUT_KEYS.map((key, n) => [key, values[n]])));
+  const fields = Object.fromEntries(LAYOUT_KEYS.map((key, n) => [key, values[n]]));
+  return Object.freeze(/** @type {Record<keyof Layout, number>} */ (fields));
 }
 
+/** @type {Readonly<Record<LayoutName, Layout>>} */
 const layouts = Object.freeze({
   node: preset(41, 3, 5, 2, 12, 1, 1580486400000),
   twitter: preset(41, 5, 5, 0, 12, 1, 1288834974657),
@@ -37,7 +48,10 @@ const layouts = Object.freeze({
  */
 const JANUARY_1970 = 31 * 86_400_000;
 
-/** The number of bits of a layout's IDs. */
+/**
+ * The number of bits of a layout's IDs.
+ * @param {Layout} layout
+ */
 function widthOf(layout) {
   let bits = 0;
   for (const key of LAYOUT_KEYS.slice(0, 5)) bits += layout[key];
@@ -46,26 +60,33 @@ function widthOf(layout) {
 
 /**
  * The message for an invalid layout; undefined if it is valid.
- * @param show returns a value as text
+ * @param {{ [key in keyof Layout]?: unknown }} layout
+ * @param {Show} show returns a value as text
+ * @returns {string | undefined}
  */
 function faultOf(layout, show) {
   for (const key of LAYOUT_KEYS) {
     const value = layout[key];
     const [min, max] = RANGES[key];
-    if (!Number.isInteger(value) || value < min || value > max) {
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
       return `${key} must be a whole number from ${min} to ${max}; it is ${show(value)}`;
     }
   }
-  const { epoch } = layout;
+  const checked = /** @type {Layout} */ (layout);
+  const { epoch } = checked;
   if (epoch > 0 && epoch < JANUARY_1970) {
     return `epoch ${epoch} is ${new Date(epoch).toISOString()}, since it is in ms: if it is ${new Date(epoch * 1000).toISOString()} in seconds, write ${epoch * 1000}`;
   }
-  const bits = widthOf(layout);
+  const bits = widthOf(checked);
   if (bits <= MOST_BITS) return undefined;
   return `the widths of a layout must add up to at most ${MOST_BITS} bits (bit 63 is the sign); these add up to ${bits}`;
 }
 
-/** The message for a value that is no layout. */
+/**
+ * The message for a value that is no layout.
+ * @param {unknown} layout
+ * @param {Show} show
+ */
 function layoutText(layout, show) {
   const names = Object.keys(layouts).join("', '");
   // The index that ids.map(parse) passes.

@@ -3,10 +3,15 @@
 
 const { show } = require('./shown.js');
 
+/** @import { Own, Properties, Show, ToError } from '../types.js' */
+
 /** An object with a longer prototype chain is a proxy whose chain has no end. */
 const MOST_OF_CHAIN = 100;
 
-/** An object and its prototypes, except Object.prototype. */
+/**
+ * An object and its prototypes, except Object.prototype.
+ * @param {object} object
+ */
 function chainOf(object) {
   const chain = [];
   for (let one = object; one !== null && one !== Object.prototype; ) {
@@ -18,25 +23,41 @@ function chainOf(object) {
 
 /**
  * The properties that an object has: own ones, and inherited ones such as getters. Ignores a polluted Object.prototype.
+ * @template {object} T
+ * @template {string} K
+ * @param {T} object
+ * @param {readonly K[]} keys
+ * @returns {Properties<T, K>}
  */
 function readAll(object, keys) {
+  /** @type {{ [name: string]: unknown }} */
   const properties = { __proto__: null };
+  /** @param {string} key */
   const has = (key) => chainOf(object).some((one) => Object.hasOwn(one, key));
   for (const key of keys) {
     if (Object.hasOwn(Object.prototype, key) && !has(key)) continue;
-    const value = object[key];
+    const value = /** @type {{ [name: string]: unknown }} */ (object)[key];
     // `in` alone is not enough: a proxy may return true, or false, for all properties.
     if (value !== undefined || key in object) properties[key] = value;
   }
-  return properties;
+  return /** @type {Properties<T, K>} */ (properties);
 }
 
-/** A property of an application's object; undefined if only a polluted Object.prototype has it. */
+/**
+ * A property of an application's object; undefined if only a polluted Object.prototype has it.
+ * @template {object} T
+ * @template {string} K
+ * @param {T} object
+ * @param {K} name
+ * @returns {Properties<T, K>[K]}
+ */
 const propertyOf = (object, name) => readAll(object, [name])[name];
 
 /**
  * The name of a property that is not in `known`: an own one, or an inherited one that may be an option, such as a
  * default value or a getter. Methods of classes do not count.
+ * @param {object} object
+ * @param {readonly string[]} known
  */
 function unknownIn(object, known) {
   const own = Object.keys(object).find((name) => !known.includes(name));
@@ -56,19 +77,24 @@ function unknownIn(object, known) {
 /**
  * A copy without a prototype, so that a polluted Object.prototype adds nothing. For the package's own objects that may
  * lack a property that code reads: native ones, settings, and the rest of a destructuring.
- * @template {object} T
+ * @template {object | null | undefined} T
  * @param {T} object
- * @returns {T}
+ * @returns {Own<T>}
  */
-const ownOf = (object) => ({ __proto__: null, ...object });
+const ownOf = (object) => /** @type {Own<T>} */ ({ __proto__: null, ...object });
 
 /** The default options: empty. */
 const NONE = Object.freeze({ __proto__: null });
 
 /**
  * A copy of an application's object. Reads each property once.
- * @param ignored keys that the object may have, which are not copied
- * @param showName returns an unknown key as text
+ * @template {string} K
+ * @param {object} object
+ * @param {readonly K[]} keys
+ * @param {readonly string[]} ignored keys that the object may have, which are not copied
+ * @param {string} what
+ * @param {ToError} toError
+ * @param {Show} [showName] returns an unknown key as text
  */
 function copyOf(object, keys, ignored, what, toError, showName = show) {
   let copy;

@@ -4,6 +4,7 @@
 /**
  * A text without the user, password and options of a URL, valid or not. Takes linear time, since the text may have
  * megabytes.
+ * @param {string} text
  */
 function withoutLogin(text) {
   const at = text.lastIndexOf('@');
@@ -25,7 +26,10 @@ function withoutLogin(text) {
 /** Characters that control a terminal or break a line of a log. */
 const CONTROLS = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
-/** A text with escaped control characters, so that it is one line. */
+/**
+ * A text with escaped control characters, so that it is one line.
+ * @param {string} text
+ */
 function printable(text) {
   return text.replace(CONTROLS, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
@@ -38,18 +42,28 @@ const MOST_READ = 1000;
 
 const LARGEST = 10n ** 60n;
 
-/** The beginning of a text, quoted. @param quote adds the quotes */
+/**
+ * The beginning of a text, quoted.
+ * @param {string} text
+ * @param {(text: string) => string} quote adds the quotes
+ */
 function shortened(text, quote) {
   return quote(text.slice(0, MOST_OF_TEXT)) + (text.length > MOST_OF_TEXT ? '...' : '');
 }
 
-/** The text for a bigint of more than 60 digits, which would take long to convert; undefined for any other value. */
+/**
+ * The text for a bigint of more than 60 digits, which would take long to convert; undefined for any other value.
+ * @param {unknown} value
+ */
 function longBigint(value) {
   if (typeof value !== 'bigint' || (value < LARGEST && value > -LARGEST)) return undefined;
   return 'a bigint of more than 60 digits';
 }
 
-/** A value as text for a message. Runs no code of the value. */
+/**
+ * A value as text for a message. Runs no code of the value.
+ * @param {unknown} value
+ */
 function show(value) {
   if (typeof value === 'string') {
     if (value.length > MOST_READ) return `a text of ${value.length} characters`;

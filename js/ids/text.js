@@ -4,6 +4,8 @@
 
 const { HIGH, LARGEST_ID, LOW, halves, whole } = require('./halves.js');
 
+/** @import { Show } from '../types.js' */
+
 const HALF = 2 ** 32;
 /** The most digits of an ID. */
 const MOST_DIGITS = 19;
@@ -16,17 +18,25 @@ const NUMBER_BITS = 53;
 
 /**
  * An ID as a bigint of 0 to 2^63 - 1; undefined for anything else.
- * @param bits the width of the layout, if known. A number is an ID only if the layout has at most 53 bits
+ * @param {unknown} id
+ * @param {number} [bits] the width of the layout, if known. A number is an ID only if the layout has at most 53 bits
  */
-function idOf(id, bits) {
+function idOf(id, bits = Number.POSITIVE_INFINITY) {
   let read = id;
   if (typeof id === 'string') read = readDigits(id);
-  else if (bits <= NUMBER_BITS && Number.isSafeInteger(id)) read = BigInt(id);
+  else if (typeof id === 'number' && bits <= NUMBER_BITS && Number.isSafeInteger(id)) {
+    read = BigInt(id);
+  }
   return typeof read === 'bigint' && read >= 0n && read <= LARGEST_ID ? read : undefined;
 }
 
-/** The message for a value that idOf() does not accept. @param show returns a value as text */
-function idFault(id, bits, show) {
+/**
+ * The message for a value that idOf() does not accept.
+ * @param {unknown} id
+ * @param {number | undefined} bits
+ * @param {Show} show returns a value as text
+ */
+function idFault(id, bits = Number.POSITIVE_INFINITY, show) {
   if (Number.isInteger(id) && !(bits <= NUMBER_BITS)) {
     return `an ID must be a bigint or a decimal string; it is the number ${id}, which may be rounded: pass the string or the bigint that it comes from`;
   }
@@ -36,7 +46,10 @@ function idFault(id, bits, show) {
   return `an ID must be a bigint or a string of decimal digits, from 0 to ${LARGEST_ID}${orNumber}; it is ${show(id)}${remedy}`;
 }
 
-/** The number of up to 19 digits without leading zeros, below 2^64; undefined for any other string. */
+/**
+ * The number of up to 19 digits without leading zeros, below 2^64; undefined for any other string.
+ * @param {string} text
+ */
 function readDigits(text) {
   const { length } = text;
   const hasLeadingZero = length > 1 && text.charCodeAt(0) === ZERO;
@@ -69,10 +82,17 @@ const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 /** One character of 3 bits, then 12 characters of 5 bits. */
 const BASE32_LENGTH = 13;
 
-/** The text of 10 bits. */
+/**
+ * The text of 10 bits.
+ * @type {(bits: number) => string}
+ */
 const pairOf = (bits) => ALPHABET[(bits >>> 5) & 31] + ALPHABET[bits & 31];
 
-/** The first 11 characters of an ID in base32. */
+/**
+ * The first 11 characters of an ID in base32.
+ * @param {number} low
+ * @param {number} high
+ */
 function base32Head(low, high) {
   return (
     ALPHABET[high >>> 28] +
@@ -84,7 +104,10 @@ function base32Head(low, high) {
   );
 }
 
-/** An ID of 0 to 2^63 - 1 in base32. */
+/**
+ * An ID of 0 to 2^63 - 1 in base32.
+ * @param {bigint} id
+ */
 function writeBase32(id) {
   whole[0] = id;
   return base32Head(halves[LOW], halves[HIGH]) + pairOf(halves[LOW]);
@@ -94,7 +117,10 @@ function writeBase32(id) {
 const values = new Int8Array(128).fill(-1);
 for (let n = 0; n < 32; n++) values[ALPHABET.charCodeAt(n)] = n;
 
-/** The ID of a text in base32; undefined for any other string. */
+/**
+ * The ID of a text in base32; undefined for any other string.
+ * @param {string} text
+ */
 function readBase32(text) {
   if (text.length !== BASE32_LENGTH) return undefined;
   let low = 0;

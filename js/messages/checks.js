@@ -11,10 +11,17 @@ const { isSameName, suggestedName, noSuchName } = require('../ids/names.js');
 const { readAll, unknownIn } = require('../ids/properties.js');
 const { warnOfVariable } = require('./warnings.js');
 
+/** @import { Properties, ToError } from '../types.js' */
+
 /**
  * The properties of an untrusted object that are in `keys`. Reads each once. An exception of a getter or a proxy trap
  * becomes a cause.
- * @param toError returns the error for a message
+ * @template {string} K
+ * @param {unknown} object
+ * @param {string} what
+ * @param {readonly K[]} keys
+ * @param {ToError} toError returns the error for a message
+ * @returns {Properties<object, K>}
  */
 function propertiesOf(object, what, keys, toError) {
   if (object === null || typeof object !== 'object') throw notAnObject(object, what, toError);
@@ -35,9 +42,14 @@ function propertiesOf(object, what, keys, toError) {
   if (unknown !== undefined) {
     throw toError(noSuchName(what, unknown, keys, describe));
   }
-  return properties;
+  return /** @type {Properties<object, K>} */ (properties);
 }
 
+/**
+ * @param {unknown} object
+ * @param {string} what
+ * @param {ToError} toError
+ */
 function notAnObject(object, what, toError) {
   return fromCaller(toError(`${what} must be an object; it is ${describe(object)}`), notAnObject);
 }
@@ -51,14 +63,26 @@ const GIVEN = [
   ...['password', 'tls', 'flake', 'nextIdString'],
 ];
 
-/** Reads options by propertiesOf(). Refuses empty values of options in GIVEN. */
+/**
+ * Reads options by propertiesOf(). Refuses empty values of options in GIVEN.
+ * @template {string} K
+ * @param {unknown} options
+ * @param {string} what
+ * @param {readonly K[]} keys
+ */
 function optionsOf(options, what, keys) {
   const given = propertiesOf(options, what, keys, configError);
-  for (const name of GIVEN) if (name in given) checkGiven(name, given[name], `leave ${name} out`);
+  const values = /** @type {{ [name: string]: unknown }} */ (given);
+  for (const name of GIVEN) if (name in given) checkGiven(name, values[name], `leave ${name} out`);
   return given;
 }
 
-/** Refuses a value that is given, but undefined, null or empty. @param remedy what to do if that is intended */
+/**
+ * Refuses a value that is given, but undefined, null or empty.
+ * @param {string} name
+ * @param {unknown} value
+ * @param {string} remedy what to do if that is intended
+ */
 function checkGiven(name, value, remedy) {
   if (value !== undefined && value !== null && value !== '') return;
   throw configError(
@@ -74,11 +98,15 @@ const VARIABLES = ['SNOWDRIFT_LEASE', 'SNOWDRIFT_STATE', 'SNOWDRIFT_SHARED', 'SN
  */
 const looked = new Set();
 
-/** A variable of the environment that snowdrift reads; undefined if it is not set. */
+/**
+ * A variable of the environment that snowdrift reads; undefined if it is not set.
+ * @param {string} name
+ * @returns {string | undefined}
+ */
 function variable(name) {
   const text = environmentOf(name);
   // Node turns these values into texts when they are assigned to a variable.
-  if (['', 'undefined', 'null'].includes(text)) {
+  if (text !== undefined && ['', 'undefined', 'null'].includes(text)) {
     const what = text === '' ? 'empty' : describe(text);
     throw configError(`the environment variable ${name} is ${what}: give it a value, or unset it`);
   }
@@ -92,11 +120,14 @@ function variable(name) {
 
 const CONTROL = /[\p{Cc}\u2028\u2029]/u;
 const QUOTES = new Set('\'"`\u2018\u2019\u201c\u201d');
+/** @type {{ [control: string]: string }} */
 const NAMES = { '\r': 'a carriage return', '\n': 'a line feed', '\t': 'a tab' };
 
 /**
  * Refuses stray characters in a path, a URL or a secret, such as the carriage return of a file from Windows, or quotes
  * that no shell removed: they would name another directory. Takes linear time. The message does not show the text.
+ * @param {string} name
+ * @param {unknown} text
  */
 function checkStray(name, text) {
   if (typeof text !== 'string' || text === '') return;
@@ -105,7 +136,7 @@ function checkStray(name, text) {
   const found = [
     control !== undefined && `${NAMES[control] ?? 'a control character'} (U+${code})`,
     control === undefined && text.trim() !== text && 'white space around it',
-    (QUOTES.has(text[0]) || QUOTES.has(text.at(-1))) && 'quotes around it',
+    (QUOTES.has(text[0]) || QUOTES.has(text.slice(-1))) && 'quotes around it',
   ].filter(Boolean);
   if (found.length === 0) return;
   throw configError(`${name} has ${found.join(' and ')}: write it without`);
@@ -114,6 +145,7 @@ function checkStray(name, text) {
 /**
  * Refuses a variable whose name differs only in case, separators or a plural. Warns of one with a similar name, which
  * may be the application's own, such as SNOWDRIFT_STAGE.
+ * @param {string} name
  */
 function checkMisspelt(name) {
   const others = environmentNames().filter(
@@ -129,6 +161,14 @@ function checkMisspelt(name) {
   if (near !== undefined) warnOfVariable(near, name);
 }
 
+/**
+ * @param {string} name
+ * @param {unknown} value
+ * @param {number} min
+ * @param {number} max
+ * @param {ToError} [toError]
+ * @returns {number}
+ */
 function wholeNumber(name, value, min, max, toError = configError) {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
     throw toError(`${name} must be a whole number from ${min} to ${max}; it is ${describe(value)}`);
@@ -137,7 +177,12 @@ function wholeNumber(name, value, min, max, toError = configError) {
   return value + 0;
 }
 
-/** A worker or datacenter ID of at most this many bits. */
+/**
+ * A worker or datacenter ID of at most this many bits.
+ * @param {string} name
+ * @param {unknown} value
+ * @param {number} bits
+ */
 function fieldNumber(name, value, bits) {
   if (bits === 0 && value !== 0) {
     throw configError(
@@ -147,15 +192,26 @@ function fieldNumber(name, value, bits) {
   return wholeNumber(name, value, 0, 2 ** bits - 1);
 }
 
+/**
+ * @template {string} T
+ * @param {string} name
+ * @param {unknown} value
+ * @param {readonly T[]} choices
+ */
 function choice(name, value, choices) {
-  if (!choices.includes(value)) {
+  if (!(/** @type {readonly unknown[]} */ (choices).includes(value))) {
     const list = choices.map((one) => `'${one}'`).join(', ');
     throw configError(`${name} must be one of ${list}; it is ${describe(value)}`);
   }
-  return value;
+  return /** @type {T} */ (value);
 }
 
-/** The Unix ms of a Date or a number. Drops fractions of a ms. */
+/**
+ * The Unix ms of a Date or a number. Drops fractions of a ms.
+ * @param {string} name
+ * @param {unknown} time
+ * @param {ToError} toError
+ */
 function unixMs(name, time, toError) {
   let ms = time;
   if (typeof time === 'object' && time !== null) {
@@ -180,7 +236,8 @@ const EXAMPLE = 'file:///var/lib/app/ids';
 
 /**
  * Refuses misleading file: URLs: a parser reads file:ids as /ids, and ignores options.
- * @param place a URL or a text. Other values pass
+ * @param {string} name
+ * @param {unknown} place a URL or a text. Other values pass
  */
 function checkFileUrl(name, place) {
   const text = place instanceof URL ? place.href : String(place);
@@ -199,7 +256,11 @@ function checkFileUrl(name, place) {
   }
 }
 
-/** Whether a value is a URL. A proxy may throw when it is asked. */
+/**
+ * Whether a value is a URL. A proxy may throw when it is asked.
+ * @param {unknown} value
+ * @returns {value is URL}
+ */
 function isUrl(value) {
   try {
     return value instanceof URL;
@@ -208,7 +269,12 @@ function isUrl(value) {
   }
 }
 
-/** The path of a directory, from a path or a file: URL. */
+/**
+ * The path of a directory, from a path or a file: URL.
+ * @param {string} name
+ * @param {unknown} place
+ * @param {{ urlOnly: boolean }} options
+ */
 function directoryOf(name, place, { urlOnly }) {
   checkStray(name, place);
   let path = urlOnly ? undefined : place;
@@ -223,10 +289,14 @@ function directoryOf(name, place, { urlOnly }) {
       );
     }
   }
-  const isPath = typeof path === 'string' && path.length <= LONGEST_PATH && !path.includes('\0');
   // A relative path is another directory for a process that starts elsewhere. Relative are also URLs of other schemes and
   // connection strings, which would become names of directories.
-  if (!isPath || !isAbsolute(path)) {
+  if (
+    typeof path !== 'string' ||
+    path.length > LONGEST_PATH ||
+    path.includes('\0') ||
+    !isAbsolute(path)
+  ) {
     const [wanted, remedy] = urlOnly
       ? [
           `a URL such as '${EXAMPLE}'`,
@@ -247,9 +317,12 @@ function sharedDirectory() {
   return place === undefined ? undefined : directoryOf(name, place, { urlOnly: false });
 }
 
-/** The number of a text of digits without leading zeros; NaN for any other text. */
+/**
+ * The number of a text of digits without leading zeros; NaN for any other text.
+ * @param {string | undefined} text
+ */
 function numberIn(text) {
-  return /^(0|[1-9][0-9]*)$/.test(text) ? Number(text) : Number.NaN;
+  return /^(0|[1-9][0-9]*)$/.test(String(text)) ? Number(text) : Number.NaN;
 }
 
 module.exports = {

@@ -11,14 +11,18 @@ const { longBigint, shortened } = require('../ids/shown.js');
 const { printable, redactForeign, redactValue, sanitize } = require('./secrets.js');
 const { hasChangedUser } = require('../runtime/user.js');
 
-/** @import { Fault } from '../types.js' */
+/** @import { Failure, Fault, FaultDetails, SlotHolder } from '../types.js' */
 
 filterErrors({ text: sanitize, cause: redactCause });
 
 /** The most characters that are shown of a value that is no text. */
 const MOST_OF_VALUE = 200;
 
-/** A value as text for an error message: short, and without secrets. Runs no code of the value. */
+/**
+ * A value as text for an error message: short, and without secrets. Runs no code of the value.
+ * @param {unknown} value
+ * @returns {string}
+ */
 function describe(value) {
   try {
     if (typeof value === 'string') return quote(value);
@@ -34,10 +38,15 @@ function describe(value) {
   }
 }
 
+/** @param {string} text */
 function quote(text) {
   return shortened(redactValue(text), inspect);
 }
 
+/**
+ * @param {unknown} value
+ * @returns {string}
+ */
 function textOf(value) {
   // Without the stack, which the cause of the error shows anyway.
   if (types.isNativeError(value)) return `${value.name}: ${value.message}`;
@@ -50,14 +59,22 @@ const argumentError = errorsOf('ERR_SNOWFLAKE_ARGUMENT');
 const clockError = errorsOf('ERR_SNOWFLAKE_CLOCK');
 const invalidId = errorsOf('ERR_SNOWFLAKE_INVALID_ID');
 
-/** Whether `require` or `import` failed because a package is missing. */
+/**
+ * Whether `require` or `import` failed because a package is missing.
+ * @param {Failure} failure
+ */
 function isMissing({ code }) {
   return code === 'MODULE_NOT_FOUND' || code === 'ERR_MODULE_NOT_FOUND';
 }
 
-/** Whether `require` or `import` failed because this package is missing. Yarn's error names no package. */
+/**
+ * Whether `require` or `import` failed because this package is missing. Yarn's error names no package.
+ * @param {Failure} failure
+ * @param {string} name
+ */
 function isPackageMissing(failure, name) {
-  const [, found = name] = /^Cannot find (?:module|package) '([^']*)'/.exec(failure.message) ?? [];
+  const [, found = name] =
+    /^Cannot find (?:module|package) '([^']*)'/.exec(String(failure.message)) ?? [];
   return isMissing(failure) && found === name;
 }
 
@@ -69,15 +86,20 @@ function lackOfFiles() {
     readFileSync(devNull);
     return undefined;
   } catch (failure) {
-    return lackOf(failure);
+    return lackOf(/** @type {Failure} */ (failure));
   }
 }
 
-/** The error for a package that the application must install, and that is missing or does not load. */
+/**
+ * The error for a package that the application must install, and that is missing or does not load.
+ * @param {string} what
+ * @param {string} name
+ * @param {unknown} cause
+ */
 function needsPackage(what, name, cause) {
   const install = `npm install ${name}`;
   // The package may have thrown null.
-  const failure = cause ?? NONE;
+  const failure = /** @type {Failure} */ (cause ?? NONE);
   const isAbsent = isPackageMissing(failure, name);
   const lack = isAbsent ? lackOfFiles() : lackOf(failure);
   if (!isAbsent || lack !== undefined) {
@@ -96,7 +118,10 @@ function needsPackage(what, name, cause) {
 /** Kept here, since a later replacement would see the channels. */
 const { hasOwn } = Object;
 
-/** @type {(answer: unknown) => answer is Fault} */
+/**
+ * @param {unknown} answer
+ * @returns {answer is Fault}
+ */
 const isFault = (answer) => answer !== null && typeof answer === 'object' && hasOwn(answer, 'kind');
 
 /**
@@ -116,8 +141,10 @@ function unwrap(answer) {
  */
 function faultError(fault) {
   const { code, message } = wordsFor(fault);
+  /** @type {(holder: Fault) => SlotHolder} */
   const publicOf = (holder) => {
-    const { worker: workerId, pid, host, started } = ownOf(holder);
+    const details = /** @type {FaultDetails} */ (ownOf(holder));
+    const { worker: workerId, pid, host, started } = details;
     return {
       ...(workerId === undefined ? {} : { workerId }),
       ...{ pid, host: host && printable(host), startedAt: new Date(started) },

@@ -9,6 +9,9 @@ const { ownOf } = require('../ids/properties.js');
 const { printable } = require('./secrets.js');
 const { moment } = require('../runtime/time.js');
 
+/** @import { Failure, Fault, FaultDetails, Loss, SnowFlakeErrorCode, TextsByCode } from '../types.js' */
+/** @typedef {{ [key: string]: string }} Texts */
+
 const PAGE_REMEDY =
   "snowdrift left it unchanged. End this user's processes of this node, and remove it when the clock has passed the node's last ID";
 const SLOT_REMEDY =
@@ -19,7 +22,10 @@ const ABSENT =
   'Check the path, and mount the directory or put it back. Only its first lease, or its first use as state, creates it';
 const DISK = 'Check the disk and its file system';
 
-/** The remedies for failures of the system, by Rust's reason. */
+/**
+ * The remedies for failures of the system, by Rust's reason.
+ * @type {Texts}
+ */
 const REMEDIES = {
   TooManyFiles:
     'This process has as many files open as its limit permits (ulimit -n): close what it does not need, or raise the limit',
@@ -34,15 +40,21 @@ const REMEDIES = {
   StaleNetworkFileHandle: 'Mount that file system again',
 };
 
-/** The remedy for an error of Node, by its code, or by the code in its message. */
+/**
+ * The remedy for an error of Node, by its code, or by the code in its message.
+ * @param {Failure} failure
+ */
 function lackOf({ code, message }) {
   const start = typeof message === 'string' ? message.slice(0, 200) : '';
-  const [found] = /^E[MN]FILE$/.exec(code) ?? /\bE[MN]FILE\b/.exec(start) ?? [];
+  const [found] = /^E[MN]FILE$/.exec(String(code)) ?? /\bE[MN]FILE\b/.exec(start) ?? [];
   if (found === undefined) return undefined;
   return found === 'EMFILE' ? REMEDIES.TooManyFiles : REMEDIES.TooManyFilesOfSystem;
 }
 
-/** @param other how to give another directory */
+/**
+ * @type {(other: string) => Texts}
+ * @param other how to give another directory
+ */
 const remediesOf = (other) => ({
   ...REMEDIES,
   PermissionDenied: `Let this process's user write there, or ${other}`,
@@ -54,6 +66,7 @@ const remediesOf = (other) => ({
 
 const PAGE_REMEDIES = remediesOf('set SNOWDRIFT_SHARED to another directory');
 
+/** @type {Texts} */
 const SLOT_REMEDIES = {
   ...remediesOf('choose another directory'),
   NotFound: 'Create its parent directory',
@@ -62,29 +75,46 @@ const SLOT_REMEDIES = {
   ResourceBusy: 'A process that looks at it has been stopped: continue it, or end it',
 };
 
+/**
+ * @param {FaultDetails} details
+ * @param {Texts} remedies
+ */
 function refusalOfSystem({ doing, place, cause, reason }, remedies) {
   const isAbsent = reason === 'NotFound' && /^(find|read) the directory$/.test(doing);
   const remedy = isAbsent ? ABSENT : (remedies[reason] ?? DISK);
   return `cannot ${doing} ${place}: ${cause}. ${remedy}`;
 }
 
-/** Whether the name of a store is that of a directory. */
+/**
+ * Whether the name of a store is that of a directory.
+ * @type {(store: string) => boolean}
+ */
 const isDirectory = (store) => store.startsWith('file://');
 
-/** A store's URL for a command: of a directory, in the quotes of a shell where it needs them. */
+/**
+ * A store's URL for a command: of a directory, in the quotes of a shell where it needs them.
+ * @param {string} store
+ */
 function urlOf(store) {
   if (!isDirectory(store)) return 'URL';
   const { href } = pathToFileURL(store.slice('file://'.length));
   return /^[\w:/.@%-]+$/.test(href) ? href : `'${href.replaceAll("'", '%27')}'`;
 }
 
-/** What to do with a file of a directory that is no record. */
+/**
+ * What to do with a file of a directory that is no record.
+ * @param {string} place
+ */
 function slotRemedy(place) {
   if (basename(place) !== 'namespace.slot') return SLOT_REMEDY;
   return `snowdrift left it unchanged. Move it away, and run, with the values of its holders: snowdrift recover ${urlOf(`file://${dirname(place)}`)} --layout LAYOUT --ttl MS --max-ahead MS`;
 }
 
-/** The file of a record of a directory, as src/register names it. @param key 'namespace', or 'DATACENTER/WORKER' */
+/**
+ * The file of a record of a directory, as src/register names it.
+ * @param {string} directory
+ * @param {string} key 'namespace', or 'DATACENTER/WORKER'
+ */
 function fileOf(directory, key) {
   const [datacenterId, workerId] = key.split('/');
   const name = workerId === undefined ? key : `datacenter-${datacenterId}-worker-${workerId}`;
@@ -93,8 +123,8 @@ function fileOf(directory, key) {
 
 /**
  * What lets a node issue IDs again that a clock ahead of time has used.
- * @param file of its slot in a directory, if it has one
- * @param page of the host; undefined if that is not known
+ * @param {string} [file] of its slot in a directory, if it has one
+ * @param {string} [page] of the host; undefined if that is not known
  */
 function afterClockAhead(file, page) {
   const pages =
@@ -105,21 +135,33 @@ function afterClockAhead(file, page) {
   return `If the clock is right now and was ahead before, end all processes of this node, and remove ${files}. IDs that were issued ahead can repeat then when their times come`;
 }
 
-/** The uses of a page, by its kind. */
+/**
+ * The uses of a page, by its kind.
+ * @type {Texts}
+ */
 const USES = {
   plain: 'without state or a lease',
   lease: 'with state or under a lease',
 };
 
+/** @type {(pid: number | undefined) => string} */
 const processOf = (pid) => (pid === undefined ? 'another process' : `process ${pid}`);
 
+/** @type {(how: string) => string} */
 const elsewhere = (how) =>
   `this process has the same datacenterId, workerId and layout open ${how}: pass the same scope, state and ttl, or close the others first`;
 
-/** A holder without its worker ID. */
+/**
+ * A holder without its worker ID.
+ * @type {(holder: Fault) => Fault}
+ */
 const unnamed = (holder) => ({ ...ownOf(holder), worker: undefined });
 
-/** A list of holders, to append to the text of a failure. */
+/**
+ * A list of holders, to append to the text of a failure.
+ * @param {Fault[]} holders
+ * @param {string} remedy
+ */
 function held(holders, remedy) {
   const list = holders.length === 0 ? '' : `: ${holders.map(textOf).join('; ')}`;
   return `${list}. ${remedy}`;
@@ -128,6 +170,7 @@ function held(holders, remedy) {
 /** The most unusable slots that a text describes. */
 const DESCRIBED = 3;
 
+/** @param {Fault[]} faults */
 function unusableToo(faults) {
   if (faults.length === 0) return '';
   const described = faults.slice(0, DESCRIBED).map(textOf);
@@ -135,7 +178,11 @@ function unusableToo(faults) {
   return ` or cannot be used (${described.join('; ')})`;
 }
 
-/** Who has slots that are not free. Without any that the store names, it is this host. */
+/**
+ * Who has slots that are not free. Without any that the store names, it is this host.
+ * @param {Fault[]} holders
+ * @param {Fault[]} unusable
+ */
 function heldBy(holders, unusable) {
   const isHere = holders.length === 0 && unusable.length === 0;
   return isHere
@@ -143,7 +190,11 @@ function heldBy(holders, unusable) {
     : `held${unusableToo(unusable)}`;
 }
 
-/** The texts of losses. @param scope the scope of the holders */
+/**
+ * The texts of losses.
+ * @type {Record<Loss, (scope: string) => string>}
+ * @param scope the scope of the holders
+ */
 const LOSSES = {
   taken: (scope) => `was taken over by another ${scope}, since it was not renewed in time`,
   reverted: () =>
@@ -153,9 +204,13 @@ const LOSSES = {
     'has no page of this host any more: the page was deleted, or another process of this host took the workerId over',
 };
 
+/** @type {(lost: Loss, scope?: string) => string} */
 const lossOf = (lost, scope = 'process') => LOSSES[lost](scope);
 
-/** Texts by code and kind. */
+/**
+ * Texts by code and kind.
+ * @type {TextsByCode<FaultDetails>}
+ */
 const TEXTS = {
   ERR_SNOWFLAKE_CONFIG: {
     'out-of-range': ({ name, value, min, max }) =>
@@ -302,18 +357,27 @@ const TEXTS = {
   },
 };
 
-/** The code and the text of a fault. @param texts the texts, by code and kind */
+/**
+ * The code and the text of a fault.
+ * @template {{ kind: string }} F
+ * @param {F} fault
+ * @param {TextsByCode<never>} texts the texts, by code and kind
+ */
 function wordsFor(fault, texts = TEXTS) {
-  const found = Object.entries(texts).find(([, all]) => Object.hasOwn(all, fault.kind));
+  const all = /** @type {[SnowFlakeErrorCode, { [kind: string]: (values: never) => string }][]} */ (
+    Object.entries(texts)
+  );
+  const found = all.find(([, ofCode]) => Object.hasOwn(ofCode, fault.kind));
   if (found === undefined) {
     const message = `the addon reports '${fault.kind}', which this version of snowdrift does not know: install snowdrift and its addon in the same version`;
-    return { code: 'ERR_SNOWFLAKE_ADDON', message };
+    return { code: /** @type {const} */ ('ERR_SNOWFLAKE_ADDON'), message };
   }
   const [code, ofCode] = found;
   // Hosts and paths in it may be strangers' texts.
-  return { code, message: printable(ofCode[fault.kind](ownOf(fault))) };
+  return { code, message: printable(ofCode[fault.kind](/** @type {never} */ (ownOf(fault)))) };
 }
 
+/** @type {(fault: Fault) => string} */
 const textOf = (fault) => wordsFor(fault).message;
 
 module.exports = { TEXTS, afterClockAhead, fileOf, lackOf, lossOf, textOf, urlOf, wordsFor };

@@ -6,13 +6,34 @@ const { afterClockAhead, fileOf, lossOf, textOf, wordsFor } = require('./faults.
 const { ownOf } = require('../ids/properties.js');
 const { moment } = require('../runtime/time.js');
 
+/** @import { Fault, Layout, LeaseInfo, Loss, Refusal, Settings, TextsByCode } from '../types.js' */
+
+/**
+ * What a text may show of a refusal, the settings and the lease.
+ * @typedef {Pick<Settings, 'layout' | 'maxWait'> & Pick<LeaseInfo, 'store' | 'scope' | 'ceiling' | 'failure'> & Shared} Shown
+ * @typedef {object} Shared
+ * @property {Fault} why
+ * @property {number} workerId
+ * @property {Loss} lost
+ * @property {string} clock
+ * @property {() => string} theirClock
+ * @property {string} again when to try again; '' if that does not help
+ * @property {string} issuedTo
+ * @property {string} earlier
+ * @property {() => string} ahead
+ */
+
 const HOUR_MS = 3_600_000;
 
 const LONGER = 'Choose more timestampBits, or a later epoch with worker IDs that never issued any';
 
+/** @type {(layout: Layout) => string} */
 const idsOfTick = ({ sequenceBits, tickMs }) => `${2 ** sequenceBits} IDs of a tick (${tickMs} ms)`;
 
-/** Texts by code and kind. src/binding/reports.rs and `kindOf` have the kinds. */
+/**
+ * Texts by code and kind. src/binding/reports.rs and `kindOf` have the kinds.
+ * @type {TextsByCode<Shown>}
+ */
 const TEXTS = {
   ERR_SNOWFLAKE_CLOSED: {
     closed: () => 'this SnowFlake is closed: open another one to generate more IDs',
@@ -62,11 +83,18 @@ const TEXTS = {
   },
 };
 
+/** @type {(failure: string | undefined) => string} */
 const inBrackets = (failure) => (failure === undefined ? '' : ` (${failure})`);
 
+/** @type {(lease: LeaseInfo | undefined) => boolean} */
 const isOfStore = (lease) => lease !== undefined && !lease.store.startsWith('file:');
 
-/** The kind of a refusal. Distinguishes the reasons for a ceiling and for an exhausted tick. */
+/**
+ * The kind of a refusal. Distinguishes the reasons for a ceiling and for an exhausted tick.
+ * @param {Refusal} refusal
+ * @param {Pick<Settings, 'clock'>} settings
+ * @param {LeaseInfo} [lease]
+ */
 function kindOf({ kind, isStanding, retryAfterMs }, { clock }, lease) {
   if (kind === 'exhausted' && retryAfterMs !== undefined && clock !== undefined) {
     return 'own-clock-stands';
@@ -74,8 +102,8 @@ function kindOf({ kind, isStanding, retryAfterMs }, { clock }, lease) {
   if (isStanding) return 'clock-stands';
   // A lease that lost its slot, and has no other one yet, has no open generator.
   if (kind !== 'ceiling' && !(kind === 'closed' && lease?.state === 'lost')) return kind;
-  if (isOfStore(lease)) {
-    const { state, failure, clockSkew } = lease;
+  if (lease !== undefined && isOfStore(lease)) {
+    const { state, failure, clockSkew = 0 } = lease;
     if (state === 'lost') return 'lease-lost';
     return failure === undefined && clockSkew > 0 ? 'clock-skew' : 'lease-expired';
   }
@@ -83,16 +111,20 @@ function kindOf({ kind, isStanding, retryAfterMs }, { clock }, lease) {
   return lease?.failure ? 'unrecorded' : 'ceiling';
 }
 
-/** The processes that may have issued IDs up to the floor. */
+/**
+ * The processes that may have issued IDs up to the floor.
+ * @param {string | undefined} page
+ * @param {LeaseInfo | undefined} lease
+ */
 function earlierHolders(page, lease) {
   if (page !== undefined && !lease) return "this host's earlier page of the node";
   return isOfStore(lease) ? 'other holders of this slot' : 'earlier processes';
 }
 
 /**
- * @param given the refusal, as src/binding/reports.rs reports it; `isStanding` if the clock did not reach the next tick
- * @param settings the settings of the instance
- * @param report the instance's LeaseInfo, if there is one
+ * @param {Refusal} given the refusal, as src/binding/reports.rs reports it; `isStanding` if the clock did not reach the next tick
+ * @param {Settings} settings the settings of the instance
+ * @param {LeaseInfo} [report] the instance's LeaseInfo, if there is one
  */
 function refusalError(given, settings, report) {
   const refusal = ownOf(given);
@@ -104,7 +136,7 @@ function refusalError(given, settings, report) {
       ...{ ...refusal, ...settings, ...lease, ...lease?.slot },
       kind: kindOf(refusal, settings, lease),
       clock: moment(now),
-      theirClock: () => moment(now - lease.clockSkew),
+      theirClock: () => moment(now - (lease?.clockSkew ?? 0)),
       again: isOver ? '' : ` Try again in ${retryAfterMs} ms`,
       issuedTo: isOver ? "the end of the layout's time" : moment(now + retryAfterMs - 1),
       earlier: earlierHolders(page, lease),
@@ -115,9 +147,15 @@ function refusalError(given, settings, report) {
   return new SnowFlakeError(code, message, { retryAfterMs });
 }
 
-/** The advice for a node whose IDs a clock that was hours ahead has used; '' if that does not apply. */
-function aheadAdvice(retryAfterMs, { datacenterId, workerId }, lease, page) {
-  if (!(retryAfterMs > HOUR_MS) || isOfStore(lease)) return '';
+/**
+ * The advice for a node whose IDs a clock that was hours ahead has used; '' if that does not apply.
+ * @param {number | undefined} retryAfterMs
+ * @param {Pick<Settings, 'datacenterId' | 'workerId'>} node
+ * @param {LeaseInfo} [lease]
+ * @param {string} [page]
+ */
+function aheadAdvice(retryAfterMs = 0, { datacenterId, workerId }, lease, page) {
+  if (retryAfterMs <= HOUR_MS || isOfStore(lease)) return '';
   if (lease === undefined) return page === undefined ? '' : `. ${afterClockAhead(undefined, page)}`;
   const file = fileOf(lease.store.slice('file://'.length), `${datacenterId}/${workerId}`);
   return `. ${afterClockAhead(file, page)}`;

@@ -24,13 +24,22 @@ const NO_SECRETS = ['key', 'sslkey', 'keyPrefix', 'insecureAuth'];
 
 const SERVER = /^(?!file:)[a-z][a-z0-9+.-]*:\/\//i;
 
-/** The search text or pattern of each secret, by its text: the text itself or, for a weak secret, a pattern. */
+/**
+ * The search text or pattern of each secret, by its text: the text itself or, for a weak secret, a pattern.
+ * @type {Map<string, string | RegExp>}
+ */
 const learned = new Map();
-/** The same, the longest first, since one secret may be a part of another. */
+/**
+ * The same, the longest first, since one secret may be a part of another.
+ * @type {(string | RegExp)[]}
+ */
 let removals = [];
 let longest = 0;
 
-/** A text with decoded percent escapes. Malformed ones stay. */
+/**
+ * A text with decoded percent escapes. Malformed ones stay.
+ * @param {string} text
+ */
 function decode(text) {
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (escapes) => {
     try {
@@ -41,7 +50,10 @@ function decode(text) {
   });
 }
 
-/** The forms in which a client may show a secret. */
+/**
+ * The forms in which a client may show a secret.
+ * @param {string} part
+ */
 function formsOf(part) {
   const decoded = decode(part);
   const encoded = encodeURIComponent(decoded.replace(/\p{Cs}/gu, '\ufffd'));
@@ -51,19 +63,27 @@ function formsOf(part) {
   return [part, decoded, spaced, encoded, lower, inForm, JSON.stringify(decoded).slice(1, -1)];
 }
 
-/** Whether a secret is weak: a word or a number that other texts have, too, such as "postgres", "my-app" or "1234". */
+/**
+ * Whether a secret is weak: a word or a number that other texts have, too, such as "postgres", "my-app" or "1234".
+ * @param {string} text
+ */
 function isWeak(text) {
+  /** @type {(part: string) => boolean} */
   const isWord = (part) => /^([A-Z]?[a-z]*|[A-Z]*|\d*)$/.test(part);
   return text.length < 6 || (text.length < 16 && text.split(/[-_. ]/).every(isWord));
 }
 
-/** The search text or pattern of a secret. A weak secret is removed only as a whole word, and not from a path. */
+/**
+ * The search text or pattern of a secret. A weak secret is removed only as a whole word, and not from a path.
+ * @param {string} text
+ */
 function removalOf(text) {
   if (!isWeak(text)) return text;
   const literal = text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
   return new RegExp(`(?<![\\w/\\\\.-])${literal}(?![\\w/\\\\-]|\\.\\w)`, 'g');
 }
 
+/** @param {string} secret */
 function add(secret) {
   for (const form of formsOf(secret)) if (form !== '') learned.set(form, removalOf(form));
 }
@@ -78,14 +98,23 @@ function sortLearned() {
   removals = all.map(([, removal]) => removal);
 }
 
-/** Whether an option of a URL is a secret, by its name. It matches parts of names, since users misspell them. */
+/**
+ * Whether an option of a URL is a secret, by its name. It matches parts of names, since users misspell them.
+ * @type {(name: string) => boolean}
+ */
 const isSecretOption = (name) => CREDENTIAL.test(name) && !NO_SECRETS.includes(name);
 
-/** Whether the user of a URL is a token. */
+/**
+ * Whether the user of a URL is a token.
+ * @type {(url: Pick<URL, 'protocol' | 'username' | 'password'>) => boolean}
+ */
 const hasToken = ({ protocol, username, password }) =>
   password === '' && username !== '' && /^(redis|etcd)/.test(protocol);
 
-/** Learns the secrets of a URL before a client gets it. */
+/**
+ * Learns the secrets of a URL before a client gets it.
+ * @param {URL} url
+ */
 function learn(url) {
   const { username, password, hostname, pathname, search, hash } = url;
   const [user, secret] = [decode(username), decode(password)];
@@ -106,7 +135,10 @@ function learn(url) {
   sortLearned();
 }
 
-/** Learns the secrets in options that are a JSON object. */
+/**
+ * Learns the secrets in options that are a JSON object.
+ * @param {string} text
+ */
 function learnJson(text) {
   if (!text.startsWith('{')) return;
   try {
@@ -119,20 +151,25 @@ function learnJson(text) {
   }
 }
 
+/** @param {string} text */
 function learnPassword(text) {
   if (learned.has(text)) return;
   add(text);
   sortLearned();
 }
 
-/** Forgets a secret that is no longer valid, such as a token. */
+/**
+ * Forgets a secret that is no longer valid, such as a token.
+ * @param {string} text
+ */
 function forget(text) {
   for (const form of formsOf(text)) learned.delete(form);
   sortLearned();
 }
 
 /**
- * @param ofOthers whether the text is foreign. Weak secrets are not removed from the package's own texts, which may
+ * @param {string} text
+ * @param {boolean} ofOthers whether the text is foreign. Weak secrets are not removed from the package's own texts, which may
  * have the same words
  */
 function removeLearned(text, ofOthers) {
@@ -148,7 +185,8 @@ const LOGINS = /\bfile:\/\/([^/\s]*)|\/\/(\S*)/gi;
 
 /**
  * Removes logins and options of URLs from a text, by their form.
- * @param isCut whether the text was cut, so that its last URL may be incomplete
+ * @param {string} text
+ * @param {boolean} [isCut] whether the text was cut, so that its last URL may be incomplete
  */
 function removeLogins(text, isCut = false) {
   return text.replace(LOGINS, (found, fileHost, word, offset) => {
@@ -164,12 +202,18 @@ function removeLogins(text, isCut = false) {
   });
 }
 
-/** A text of this package, without secrets. */
+/**
+ * A text of this package, without secrets.
+ * @type {(text: string) => string}
+ */
 const redact = (text) => removeLogins(removeLearned(text, false));
 
 /**
  * The start of a text, without learned secrets. A secret at the cut would be incomplete and stay, so this searches
  * further by the length of the longest secret, then drops that part.
+ * @param {string} text
+ * @param {number} most
+ * @param {boolean} ofOthers
  */
 function startOf(text, most, ofOthers) {
   const isCut = text.length > most + longest;
@@ -178,13 +222,20 @@ function startOf(text, most, ofOthers) {
   return { start: read.slice(0, Math.max(0, read.length - longest)), isCut };
 }
 
-/** The start of a text of a client, a server or the application, without secrets. */
+/**
+ * The start of a text of a client, a server or the application, without secrets.
+ * @param {string} text
+ * @param {number} [most]
+ */
 function redactForeign(text, most = MOST_SHOWN) {
   const { start, isCut } = startOf(text, most, true);
   return removeLogins(start, isCut);
 }
 
-/** The start of a stack's frames. Keeps weak secrets, since paths have the same words. */
+/**
+ * The start of a stack's frames. Keeps weak secrets, since paths have the same words.
+ * @type {(text: string) => string}
+ */
 const redactFrames = (text) => startOf(text, MOST_SHOWN, false).start;
 
 /** Whether any secret is known. */
@@ -196,13 +247,20 @@ const knowsSecrets = () => learned.size > 0;
  */
 const UNLEARNED = /\/\/[^/?#\s@]+@|[?&]\w{0,20}pass\w{0,20}=/i;
 
-/** Whether a complete text of the application shows no secret. Its URLs may have options, and '@' in a path. */
+/**
+ * Whether a complete text of the application shows no secret. Its URLs may have options, and '@' in a path.
+ * @type {(text: string) => boolean}
+ */
 const showsNone = (text) => !UNLEARNED.test(text) && removeLearned(text, true) === text;
 
-/** Whether a URL has a password or a token. */
+/**
+ * Whether a URL has a password or a token.
+ * @param {string} text
+ */
 function hasPassword(text) {
   try {
     const url = new URL(text);
+    /** @type {(option: [string, string]) => boolean} */
     const isSecret = ([name, value]) => isSecretOption(name) && value !== '';
     return url.password !== '' || hasToken(url) || [...url.searchParams].some(isSecret);
   } catch {
@@ -210,20 +268,29 @@ function hasPassword(text) {
   }
 }
 
-/** Whether a name that the application chose has a login or a password, by its form. */
+/**
+ * Whether a name that the application chose has a login or a password, by its form.
+ * @type {(text: string) => boolean}
+ */
 const showsPassword = (text) => KEYWORD.test(text) || UNLEARNED.test(text) || hasPassword(text);
 
-/** A text of this package for output: one line, without secrets. */
+/**
+ * A text of this package for output: one line, without secrets.
+ * @type {(text: string) => string}
+ */
 const sanitize = (text) => printable(redact(text));
 
-/** A server's URL for output: scheme, host and port. Hides the host if it may be part of a password. */
+/**
+ * A server's URL for output: scheme, host and port. Hides the host if it may be part of a password.
+ * @param {string} text
+ */
 function shownUrl(text) {
-  const [scheme] = SERVER.exec(text);
+  const [scheme] = /** @type {RegExpExecArray} */ (SERVER.exec(text));
   const rest = text.slice(scheme.length);
   const end = rest.search(/[/?#]|$/);
   const at = rest.lastIndexOf('@');
   if (at > end) return scheme + HIDDEN;
-  const [, host, port = ''] = /^(\[[^\]]*\]|[^:]*)(.*)$/s.exec(rest.slice(at + 1, end));
+  const [, host, port] = /^(\[[^\]]*\]|[^:]*)(.*)$/s.exec(rest.slice(at + 1, end)) ?? ['', '', ''];
   // Also the ports of an ensemble: zk1:2181,zk2:2181.
   const isPort = /^(:\d{1,5}(,[^:,]+:\d{1,5})*)?$/.test(port);
   if (at >= 0) return `${scheme}${HIDDEN}@${host}${isPort ? port : ''}`;
@@ -233,7 +300,10 @@ function shownUrl(text) {
 /** The keyword of a secret in a connection string that is no URL, such as libpq's and Azure's, or in JSON. */
 const KEYWORD = /(?:pass(?:word|wd)?|pwd|secret|token)(?:\s{0,3}=|["']\s{0,3}:)/i;
 
-/** The start of an application's text, which may be a URL or another connection string, without its secrets. */
+/**
+ * The start of an application's text, which may be a URL or another connection string, without its secrets.
+ * @param {string} text
+ */
 function redactValue(text) {
   const { start, isCut } = startOf(text, MOST_SHOWN, true);
   // The '@' of a login may be beyond the cut.

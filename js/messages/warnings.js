@@ -6,7 +6,14 @@ const { propertyOf } = require('../ids/properties.js');
 const { sanitize } = require('./secrets.js');
 const { moment, unixNow } = require('../runtime/time.js');
 
-/** Emits a warning. Never throws, even if an application replaced process.emitWarning(). */
+/** @import { Fault, Layout, LeaseInfo, Loss, Rollback } from '../types.js' */
+
+/**
+ * Emits a warning. Never throws, even if an application replaced process.emitWarning().
+ * @param {string} code
+ * @param {string} message
+ * @param {string} [detail]
+ */
 function warn(code, message, detail) {
   try {
     process.emitWarning(sanitize(message), {
@@ -19,7 +26,10 @@ function warn(code, message, detail) {
   }
 }
 
-/** Warns of a clock rollback. */
+/**
+ * Warns of a clock rollback.
+ * @param {Rollback} rollback
+ */
 function warnOfRollback({ backMs, counter, isRefused, unreported }) {
   const ids = isRefused
     ? 'IDs stop until it has caught up'
@@ -37,7 +47,10 @@ const DAY_MS = 86_400_000;
 /** The layouts that were warned of. */
 const ending = new Set();
 
-/** Warns, once per layout, that its timestamp overflows soon. */
+/**
+ * Warns, once per layout, that its timestamp overflows soon.
+ * @param {Layout} layout
+ */
 function warnOfEnd({ epoch, timestampBits, tickMs }) {
   const end = epoch + 2 ** timestampBits * tickMs;
   const left = end - unixNow();
@@ -50,7 +63,12 @@ function warnOfEnd({ epoch, timestampBits, tickMs }) {
   );
 }
 
-/** Warns that IDs, which a column stores as text, will get another digit. */
+/**
+ * Warns that IDs, which a column stores as text, will get another digit.
+ * @param {number} digits
+ * @param {number} end
+ * @param {number} left
+ */
 function warnOfTextIds(digits, end, left) {
   warn(
     'SNOWFLAKE_TEXT_IDS',
@@ -59,17 +77,27 @@ function warnOfTextIds(digits, end, left) {
   );
 }
 
-/** Warns of an unusable slot that a search skipped. */
+/**
+ * Warns of an unusable slot that a search skipped.
+ * @param {Fault} fault
+ */
 function warnOfUnusable(fault) {
   warn('SNOWFLAKE_SLOT_UNUSABLE', `Skipped a slot that cannot be used: ${textOf(fault)}.`);
 }
 
-/** Warns of another user of the machine who issues the same IDs. */
+/**
+ * Warns of another user of the machine who issues the same IDs.
+ * @param {Fault} fault
+ */
 function warnOfSecondUser(fault) {
   warn('SNOWFLAKE_SECOND_USER', `${textOf(fault)}.`);
 }
 
-/** Warns of a variable with a name similar to one that snowdrift reads. */
+/**
+ * Warns of a variable with a name similar to one that snowdrift reads.
+ * @param {string} given
+ * @param {string} name
+ */
 function warnOfVariable(given, name) {
   warn(
     'SNOWFLAKE_VARIABLE',
@@ -78,7 +106,11 @@ function warnOfVariable(given, name) {
   );
 }
 
-/** Warns that a lease waits for its floor. */
+/**
+ * Warns that a lease waits for its floor.
+ * @param {{ name: string }} store
+ * @param {{ workerId: number, ms: number }} wait
+ */
 function warnOfFloor(store, { workerId, ms }) {
   const [isNew, create] = propertyOf(store, 'mayForget')
     ? ['is new, ', '. If there never was a namespace, create it ahead: snowdrift recover URL --new']
@@ -91,7 +123,11 @@ function warnOfFloor(store, { workerId, ms }) {
 /** The most names of other namespaces in a warning. */
 const MOST_NAMES = 5;
 
-/** Warns of a new namespace beside others. @param others the names of the others */
+/**
+ * Warns of a new namespace beside others.
+ * @param {{ name: string }} store
+ * @param {readonly string[]} others the names of the others
+ */
 function warnOfNamespace({ name }, others) {
   const shown = [...others].sort().slice(0, MOST_NAMES).join(', ');
   const more = others.length > MOST_NAMES ? ` and ${others.length - MOST_NAMES} more` : '';
@@ -102,7 +138,11 @@ function warnOfNamespace({ name }, others) {
   );
 }
 
-/** Warns of a loss after which other holders may have issued the same IDs as this one. */
+/**
+ * Warns of a loss after which other holders may have issued the same IDs as this one.
+ * @param {{ name: string }} store
+ * @param {{ workerId: number, lost: Loss, isShared: boolean, reach: number }} loss
+ */
 function warnOfNamespaceLoss(store, { workerId, lost, isShared, reach }) {
   const { name } = store;
   const holder = isShared ? 'this host' : 'this process';
@@ -120,6 +160,10 @@ function warnOfNamespaceLoss(store, { workerId, lost, isShared, reach }) {
   );
 }
 
+/**
+ * @param {{ name: string }} store
+ * @param {{ workerId: number, newWorkerId: number, lost: Loss, isShared: boolean }} loss
+ */
 function warnOfNewSlot({ name }, { workerId, newWorkerId, lost, isShared }) {
   const [scope, who] = isShared
     ? ['host', 'all processes of this host were']
@@ -131,7 +175,11 @@ function warnOfNewSlot({ name }, { workerId, newWorkerId, lost, isShared }) {
   );
 }
 
-/** Warns of a lease whose renewal fails. @param more the number of further failures since the last warning */
+/**
+ * Warns of a lease whose renewal fails.
+ * @param {LeaseInfo} lease
+ * @param {number} more the number of further failures since the last warning
+ */
 function warnOfFailure({ store, slot: { workerId }, state, ceiling, failure }, more) {
   const others = more > 0 ? ` (${more} more failures since the last warning)` : '';
   const [what, ids] =
@@ -148,7 +196,11 @@ function warnOfFailure({ store, slot: { workerId }, state, ceiling, failure }, m
   );
 }
 
-/** Warns that a lease is renewed again. */
+/**
+ * Warns that a lease is renewed again.
+ * @param {LeaseInfo} lease
+ * @param {number} ms
+ */
 function warnOfRecovery({ store, slot: { workerId } }, ms) {
   warn(
     'SNOWFLAKE_LEASE_RENEWED',

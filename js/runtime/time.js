@@ -9,7 +9,10 @@ const { AbortController } = globalThis;
 
 const { now } = Date;
 
-/** Not `process.versions.bun`, since Object.prototype may be polluted. */
+/**
+ * Not `process.versions.bun`, since Object.prototype may be polluted.
+ * @type {(name: string) => boolean}
+ */
 const isRuntime = (name) => Object.hasOwn(process.versions, name);
 
 /** Whether Date.now is real. A test framework's fake may be stopped. */
@@ -39,7 +42,10 @@ const isNode = !isRuntime('bun') && !isRuntime('deno');
 const countTimers = () =>
   process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
 
-/** Whether timers are real: then Node counts a new one. It does not count fake timers. Other runtimes count none. */
+/**
+ * Whether timers are real: then Node counts a new one. It does not count fake timers. Other runtimes count none.
+ * @param {Timers} timers
+ */
 function areReal({ setTimeout, clearTimeout }) {
   if (!isNode) return true;
   const before = countTimers();
@@ -88,12 +94,16 @@ const clearTimeout = (timer) => source.clearTimeout(timer);
 /** Whether timers fire only when a test of the application advances them. */
 const areTimersFake = () => source === system && findTimers() === undefined;
 
-/** A time in ISO 8601. Outside the range of Date, the number. */
+/**
+ * A time in ISO 8601. Outside the range of Date, the number.
+ * @param {number} unixMs
+ */
 function moment(unixMs) {
   const date = new Date(unixMs);
   return Number.isNaN(date.getTime()) ? `${unixMs} (Unix ms)` : date.toISOString();
 }
 
+/** @type {(ms: number) => Promise<void>} */
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const { nextTick } = process;
@@ -102,6 +112,7 @@ const { nextTick } = process;
  * Calls a function at the end of this turn: a callback of the event loop with the microtasks that follow it. Test
  * frameworks replace timers and queueMicrotask by fakes. So this uses an await, which cannot be replaced, together with
  * process.nextTick. If the turn is a plain callback, the tick runs first, before microtasks that wait already.
+ * @param {() => void} callback
  */
 async function callAtEndOfTurn(callback) {
   nextTick(callback);
@@ -110,13 +121,19 @@ async function callAtEndOfTurn(callback) {
 }
 
 class CallTimeout extends Error {
+  /** @param {number} ms */
   constructor(ms) {
     super(`no answer within ${ms} ms`);
     this.ms = ms;
   }
 }
 
-/** Runs a call until it settles or the signal aborts. */
+/**
+ * Runs a call until it settles or the signal aborts.
+ * @template T
+ * @param {AbortSignal} signal
+ * @param {() => Promise<T> | T} call
+ */
 async function untilAborted(signal, call) {
   signal.throwIfAborted();
   let abort;
@@ -137,7 +154,9 @@ const PARTS = 10;
 /**
  * Calls `end` after this process has run for `ms`. A time in which the process was stopped, or its event loop was busy,
  * counts as one part, since after it Node runs timers before it reads the replies that have arrived.
- * @param by the timers; this module's by default
+ * @param {number} ms
+ * @param {() => void} end
+ * @param {Timers} [by] the timers; this module's by default
  * @returns a function that cancels the limit
  */
 function startLimit(ms, end, by = { setTimeout, clearTimeout }) {
@@ -152,7 +171,10 @@ function startLimit(ms, end, by = { setTimeout, clearTimeout }) {
 
 /**
  * Runs a call until it settles or its signal aborts: after `ms`, as startLimit() counts them.
- * @param limit the signal's controller, for callers that abort it for other reasons, too
+ * @template T
+ * @param {number} ms
+ * @param {(signal: AbortSignal) => Promise<T> | T} call
+ * @param {AbortController} [limit] the signal's controller, for callers that abort it for other reasons, too
  */
 async function runWithin(ms, call, limit = new AbortController()) {
   const { signal } = limit;
