@@ -27,8 +27,6 @@ const NOT_HERE = new Map(
       'without a boot ID the tick of a day counts as used up once its page is opened again',
     'what a thread issued is remembered after its end, even if no other thread had the addon loaded':
       'the same',
-    'a wrong directory, URL or time is refused before anything is touched':
-      'file://host/ids is a directory that another machine shares',
   }),
 );
 

@@ -48,7 +48,6 @@ const LEFT_TO_GATE = [
   'orm/exact.test.js',
   'orm/mikro-orm.test.js',
   'orm/mongoose.test.js',
-  'orm/pages-sort.test.js',
   'orm/prisma',
   'orm/typeorm-0.3.test.js',
   'orm/typeorm-oldest.test.js',

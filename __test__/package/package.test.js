@@ -3,7 +3,7 @@
 // project, run by each runtime.
 
 const assert = require('node:assert/strict');
-const { readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
+const { readFileSync, readdirSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
@@ -195,45 +195,6 @@ describe('the packages', { skip: skipped(), concurrency: 2 }, () => {
       const deno = run(...allowed);
       // Handlers of requests that arrive together are continuations of one turn: the README says so.
       await runApplication(project, deno, { staleToo: ['handler'] });
-    });
-  });
-
-  describe('where something is missing', IN_ORDER, () => {
-    let project;
-    before(async () => {
-      project = scratch.project('missing');
-      await scratch.run(project, ['npm', 'install', 'snowdrift']);
-    });
-
-    async function refusal(script) {
-      const { stdout } = await scratch.run(project, [
-        process.execPath,
-        '-e',
-        `(async () => { ${script} })().catch(({ code, message }) => console.log(code, message))`,
-      ]);
-      assert.equal(stdout.split('\n').length, 2, 'one line');
-      return stdout.trim();
-    }
-
-    const load = "require('snowdrift')";
-    const addon = packageOf('snowdrift', targetHere());
-    const folder = () => join(project, 'node_modules', addon);
-
-    test('no addon, and that of another libc', async () => {
-      rmSync(folder(), { recursive: true });
-      const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json')));
-      const line = await refusal(load);
-      assert.match(
-        line,
-        new RegExp(`^ERR_SNOWFLAKE_ADDON the package ${addon}, .* is not installed`),
-      );
-      assert.match(line, /Optional dependencies were omitted/);
-      assert.ok(line.includes(`npm install ${addon}@${version}`), line);
-      assert.ok(line.endsWith('docs/installation.md has each case'), line);
-      const musl = addon.replace('-gnu', '-musl');
-      await scratch.run(project, ['npm', 'install', '--force', '--no-save', musl]);
-      rmSync(folder(), { recursive: true, force: true });
-      assert.equal(await refusal(load), line);
     });
   });
 });

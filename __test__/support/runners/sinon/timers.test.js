@@ -7,37 +7,12 @@ const sinon = require('sinon');
 
 const NOW = Date.UTC(2026, 10, 21);
 const { now } = Date;
-const DIGITS = /^\d{18}$/;
 
 afterEach(() => {
   sinon.restore();
   for (const path of Object.keys(require.cache)) {
     if (path.includes('/snowdrift/')) delete require.cache[path];
   }
-});
-
-test('stubs, fakes and mocks of an instance and of static methods', () => {
-  const { CachedSnowFlake, SnowFlake } = require('snowdrift');
-  for (const holder of [SnowFlake, new SnowFlake(), new CachedSnowFlake()]) {
-    sinon.stub(holder, 'nextIdString').returns('7');
-    assert.equal(holder.nextIdString(), '7');
-    sinon.restore();
-    assert.match(holder.nextIdString(), DIGITS);
-    sinon.replace(holder, 'nextId', sinon.fake.returns(7n));
-    assert.equal(holder.nextId(), 7n);
-    sinon.restore();
-    sinon.mock(holder).expects('nextId').once().returns(7n);
-    assert.equal(holder.nextId(), 7n);
-    sinon.restore();
-    assert.ok(holder.nextId() > 7n);
-  }
-});
-
-test('an instance of stubs', () => {
-  const { SnowFlake } = require('snowdrift');
-  const flake = sinon.createStubInstance(SnowFlake, { nextIdString: '7' });
-  assert.equal(flake.nextIdString(), '7');
-  assert.equal(flake.nextId(), undefined);
 });
 
 const toFake = [
