@@ -10,6 +10,26 @@ const { setImmediate: turn, setTimeout: pause } = require('node:timers/promises'
 const { NONE } = require('../ids/properties.js');
 const { startLimit } = require('../runtime/time.js');
 
+/**
+ * @import { ContractOptions } from './contract.d.ts'
+ * @import { LeaseRecord, LeaseStore } from './store.d.ts'
+ */
+
+/** @typedef {(namespace: string) => LeaseStore | Promise<LeaseStore>} Open */
+/** @typedef {ReturnType<typeof checked>} Checked */
+/** @typedef {{ isWritten: boolean, found?: LeaseRecord, now?: number }} Written */
+
+/**
+ * What a check gets.
+ * @typedef {object} Given
+ * @property {(n?: number, namespace?: string) => Promise<Checked>} open opens a register, as one more process would; the contract
+ *   closes it
+ * @property {ContractOptions & Required<Pick<ContractOptions, 'openSilent' | 'spoil'>>} options those of registerContract(). It has
+ *   those that the check needs
+ * @property {number} limit
+ * @property {string} namespace the check's own
+ */
+
 const WRITERS = 32;
 /** Registers that the writers share, each with connections of its own. */
 const REGISTERS = 4;
@@ -19,10 +39,20 @@ const MAX_CLOCK_ERROR_MS = 86_400_000;
 const MAX_CLOCK_BACK_MS = 1500;
 
 const newToken = () => randomBytes(8).toString('hex');
+/** @param {string} text */
 const record = (text) => ({ token: newToken(), text });
+/**
+ * @template T
+ * @param {number} count
+ * @param {(n: number) => T} make
+ */
 const times = (count, make) => Array.from({ length: count }, (_, n) => make(n));
 
-/** A record that a reply has, without other properties. */
+/**
+ * A record that a reply has, without other properties.
+ * @param {LeaseRecord | undefined} found of a store that may be wrong
+ * @param {string} what
+ */
 function recordOf(found, what) {
   if (found === undefined) return undefined;
   assert.ok(found !== null && typeof found === 'object', `${what} is no record: ${found}`);
@@ -31,28 +61,29 @@ function recordOf(found, what) {
   return { token: found.token, text: found.text };
 }
 
+/**
+ * @param {number} now
+ * @param {string} what
+ */
 function checkTime(now, what) {
   assert.equal(typeof now, 'number', what);
   const error = Math.abs(now - Date.now());
   assert.ok(error < MAX_CLOCK_ERROR_MS, `${what} is not Unix ms: ${now}`);
 }
 
-/** By function: a reply of the right form, as the checks take it. */
-const REPLIES = {
-  read: ({ record: found }, key) => ({ record: recordOf(found, `the record of ${key}`) }),
-  write({ isWritten, found }, key) {
-    assert.equal(typeof isWritten, 'boolean', 'isWritten');
-    if (!isWritten) return { isWritten, found: recordOf(found, `what a write of ${key} found`) };
-    assert.equal(found, undefined, 'a write that was done has found nothing');
-    return { isWritten };
-  },
-};
-
-/** Waits for a call, which the limit ends. */
+/**
+ * Waits for a call, which the limit ends.
+ * @template T
+ * @param {number} limit
+ * @param {string} what
+ * @param {(signal: AbortSignal) => T | Promise<T>} call
+ * @returns {Promise<T>}
+ */
 async function within(limit, what, call) {
   const abort = new AbortController();
   const late = new Error(`${what} has not settled within ${limit} ms`);
-  let cancel;
+  let cancel = () => {};
+  /** @type {Promise<never>} */
   const end = new Promise((_, reject) => {
     cancel = startLimit(limit, () => {
       abort.abort(late);
@@ -66,34 +97,71 @@ async function within(limit, what, call) {
   }
 }
 
-/** A register each of whose calls has a limit and whose replies are checked. */
+/**
+ * A register each of whose calls has a limit and whose replies are checked.
+ * @param {LeaseStore} register
+ * @param {number} limit
+ */
 function checked(register, limit) {
-  const calls = Object.keys(REPLIES).map((name) => [
-    name,
-    async (...values) => {
-      const reply = await within(limit, `${name}()`, (signal) =>
-        register[name](...values, { signal }),
-      );
-      const { now } = reply;
-      if (now !== undefined) checkTime(now, `now in a reply of ${name}()`);
-      return { ...REPLIES[name](reply, values[0]), now };
-    },
-  ]);
+  /**
+   * @template {{ now?: number }} Reply
+   * @param {string} name
+   * @param {(signal: AbortSignal) => Promise<Reply>} send
+   */
+  async function call(name, send) {
+    const reply = await within(limit, `${name}()`, send);
+    const { now } = reply;
+    if (now !== undefined) checkTime(now, `now in a reply of ${name}()`);
+    return reply;
+  }
+
+  /** @param {string} key */
+  async function read(key) {
+    const reply = await call('read', (signal) => register.read(key, { signal }));
+    return { record: recordOf(reply.record, `the record of ${key}`), now: reply.now };
+  }
+
+  /**
+   * @param {string} key
+   * @param {LeaseRecord} record
+   * @param {string | undefined} before
+   * @returns {Promise<Written>}
+   */
+  async function write(key, record, before) {
+    /** @type {Written} */
+    const { isWritten, found, now } = await call('write', (signal) =>
+      register.write(key, record, before, { signal }),
+    );
+    assert.equal(typeof isWritten, 'boolean', 'isWritten');
+    if (!isWritten) {
+      return { isWritten, found: recordOf(found, `what a write of ${key} found`), now };
+    }
+    assert.equal(found, undefined, 'a write that was done has found nothing');
+    return { isWritten, now };
+  }
+
   return {
-    ...Object.fromEntries(calls),
     register,
+    read,
+    write,
     async now() {
       const now = await within(limit, 'now()', (signal) => register.now({ signal }));
       checkTime(now, 'now()');
       return now;
     },
+    /** @param {string} key */
     async get(key) {
-      return (await this.read(key)).record;
+      return (await read(key)).record;
     },
-    /** Writes where it must succeed. */
+    /**
+     * Writes where it must succeed.
+     * @param {string} key
+     * @param {string} text
+     * @param {string} [before]
+     */
     async put(key, text, before) {
       const written = record(text);
-      const { isWritten } = await this.write(key, written, before);
+      const { isWritten } = await write(key, written, before);
       assert.ok(isWritten, `'${key}' was not written over ${before}`);
       return written;
     },
@@ -110,7 +178,10 @@ const KEYS = [
 const LINE =
   '7 held 55d0c2f1a7b3e498 0000a1f3 -1 205113630000 1785600030000 4711 1785590000000 - web-1';
 const MOST_BYTES = 16_384;
-/** As long as a text may be. */
+/**
+ * As long as a text may be.
+ * @param {string} part
+ */
 const filled = (part) => part.repeat(MOST_BYTES / Buffer.byteLength(part));
 
 const TEXTS = [
@@ -123,8 +194,7 @@ const TEXTS = [
 
 /**
  * By title: the checks. Each has a namespace of its own.
- * @param open opens a register of the namespace, as one more process would; the contract closes it
- * @param options those of registerContract()
+ * @type {Record<string, (given: Given) => Promise<void>>}
  */
 const CHECKS = {
   async 'a write creates a record only where there is none'({ open }) {
@@ -161,6 +231,7 @@ const CHECKS = {
 
   async 'exactly one of many writers replaces a record, and nothing is lost'({ open }) {
     const all = await Promise.all(times(REGISTERS, open));
+    /** @type {Map<string | undefined, LeaseRecord>} */
     const next = new Map();
     await Promise.all(
       times(WRITERS, async (n) => {
@@ -180,6 +251,7 @@ const CHECKS = {
         }
       }),
     );
+    /** @type {LeaseRecord | undefined} */
     let last;
     for (let n = 1; n <= WRITERS; n++) {
       last = next.get(last?.token);
@@ -218,9 +290,11 @@ const CHECKS = {
       ).catch((failure) => ({ failure }));
       for (let turns = 1; turns < n; turns++) await (n % 4 === 0 ? pause(1) : turn());
       abort.abort(new Error('given up'));
+      /** @type {{ isWritten?: boolean, failure?: unknown }} */
       const reply = await call;
-      assert.ok(!/has not settled/.test(reply.failure), String(reply.failure));
+      assert.ok(!/has not settled/.test(String(reply.failure)), String(reply.failure));
       const seen = await other.get('0/0');
+      assert.ok(seen !== undefined, 'the record is gone');
       const isSeen = seen.token === written.token;
       if (reply.isWritten || n === 0) assert.equal(isSeen, n !== 0, `after abort ${n}`);
       if (!isSeen) assert.deepEqual(seen, present, 'neither old nor new');
@@ -252,7 +326,7 @@ const CHECKS = {
     for (const [name, call] of Object.entries(calls)) {
       const what = `${name}() goes on after its signal has aborted: begin it with signal.throwIfAborted()`;
       await within(limit, 'a call that was aborted', () =>
-        assert.rejects(async () => call(), undefined, what),
+        assert.rejects(async () => call(), what),
       );
     }
     assert.equal(await one.get('0/0'), undefined);
@@ -264,7 +338,7 @@ const CHECKS = {
     for (const key of KEYS) written.set(key, await one.put(key, `of ${key}`, undefined));
     for (const [key, found] of written) assert.deepEqual(await other.get(key), found, key);
     for (const [key, { token }] of written) await other.put(key, `next of ${key}`, token);
-    for (const key of KEYS) assert.equal((await one.get(key)).text, `next of ${key}`);
+    for (const key of KEYS) assert.equal((await one.get(key))?.text, `next of ${key}`);
   },
 
   async 'texts of up to 16 KiB come back as they were written'({ open }) {
@@ -281,13 +355,14 @@ const CHECKS = {
 
   async 'namespaces are apart'({ open, namespace }) {
     const names = [namespace, `${namespace}.`, `${namespace}-a`, namespace.toUpperCase()];
-    const all = await Promise.all(names.map((name) => open(undefined, name)));
+    const all = await Promise.all(names.map((name, n) => open(n, name)));
     for (const [n, one] of all.entries()) await one.put('0/0', `of ${n}`, undefined);
-    for (const [n, one] of all.entries()) assert.equal((await one.get('0/0')).text, `of ${n}`);
+    for (const [n, one] of all.entries()) assert.equal((await one.get('0/0'))?.text, `of ${n}`);
   },
 
   async 'a read or refused write sees each write that was confirmed before it'({ open }) {
     const all = [await open(), await open()];
+    /** @type {LeaseRecord | undefined} */
     let present;
     for (let n = 0; n < 60; n++) {
       const [writer, reader] = n % 2 === 0 ? all : [...all].reverse();
@@ -328,6 +403,7 @@ const CHECKS = {
       const one = await open();
       const { register } = one;
       const close = () => within(limit, 'close()', async () => register.close?.());
+      /** @type {((signal: AbortSignal) => Promise<unknown>)[][]} */
       const calls = times(4, (n) => [
         (signal) => register.read('0/0', { signal }),
         (signal) => register.write(`${turns}/${n}`, record('x'), undefined, { signal }),
@@ -349,6 +425,7 @@ const CHECKS = {
 
   async 'a signal ends the calls of a store that does not answer'({ options, limit }) {
     const register = await options.openSilent();
+    /** @type {((signal: AbortSignal) => Promise<unknown>)[]} */
     const calls = [
       (signal) => register.read('0/0', { signal }),
       (signal) => register.write('0/0', record('x'), undefined, { signal }),
@@ -376,6 +453,7 @@ const CHECKS = {
     const sound = await one.put('0/2', 'x', undefined);
     await options.spoil(namespace, '0/1');
     const { register } = other;
+    /** @type {Record<string, (signal: AbortSignal) => Promise<unknown>>} */
     const calls = {
       read: (signal) => register.read('0/1', { signal }),
       'write over its token': (signal) => register.write('0/1', record('y'), token, { signal }),
@@ -394,7 +472,10 @@ const CHECKS = {
 
 const TITLES = Object.keys(CHECKS);
 
-/** By title: the option that a check needs. */
+/**
+ * By title: the option that a check needs.
+ * @type {Record<string, 'openSilent' | 'spoil' | undefined>}
+ */
 const NEEDS = {
   'a signal ends the calls of a store that does not answer': 'openSilent',
   'a record of another format is an error that names its key': 'spoil',
@@ -402,24 +483,37 @@ const NEEDS = {
 
 let namespaces = 0;
 
-/** Runs one check in a namespace of its own, and closes its registers. */
+/**
+ * Runs one check in a namespace of its own, and closes its registers.
+ * @param {string} title
+ * @param {Open} open
+ * @param {ContractOptions} [options]
+ */
 async function runCheck(title, open, options = NONE) {
   const { limit = 60_000 } = options;
   const namespace = `contract-${process.pid.toString(36)}-${Date.now().toString(36)}-${namespaces++}`;
+  /** @type {LeaseStore[]} */
   const opened = [];
+  /** @type {Given['open']} */
   const openChecked = async (_, name = namespace) => {
     const register = await open(name);
     opened.push(register);
     return checked(register, limit);
   };
   try {
-    await CHECKS[title]({ open: openChecked, options, limit, namespace });
+    const has = /** @type {Given['options']} */ (options);
+    await CHECKS[title]({ open: openChecked, options: has, limit, namespace });
   } finally {
     const closing = opened.map(async (register) => register.close?.());
     await within(limit, 'close()', () => Promise.allSettled(closing));
   }
 }
 
+/**
+ * @param {string} name
+ * @param {Open} open
+ * @param {ContractOptions} [options]
+ */
 function registerContract(name, open, options = NONE) {
   describe(name, { concurrency: options.concurrency ?? 4 }, () => {
     for (const title of TITLES) {

@@ -10,7 +10,12 @@ const native = require('../runtime/native.js');
 const { unixNow } = require('../runtime/time.js');
 const { createRegister } = require('./register.js');
 
-/** Refuses to create files as root in the directory of another user, who could not read them. */
+/** @import { FileRecord } from './types.d.ts' */
+
+/**
+ * Refuses to create files as root in the directory of another user, who could not read them.
+ * @param {string} path
+ */
 async function checkUser(path) {
   if (process.getuid?.() !== 0) return;
   const { uid } = await stat(path);
@@ -20,8 +25,19 @@ async function checkUser(path) {
   );
 }
 
-/** @param path of a directory that exists */
+/** @param {string} path of a directory that exists */
 function directory(path) {
+  /**
+   * A file that nobody can use is a record with a `failure`.
+   * @param {string} key
+   * @returns {Promise<{ record: FileRecord | undefined }>}
+   */
+  async function read(key) {
+    const record = unwrap(await native.lookAtRecord(path, key)) ?? undefined;
+    if (record === undefined || !('unusable' in record)) return { record };
+    return { record: { failure: faultError(record.unusable) } };
+  }
+
   return createRegister({
     name: `file://${path}`,
     // A file for each worker ID.
@@ -29,18 +45,12 @@ function directory(path) {
     isDirectory: true,
     placeOf: (key) => fileOf(path, key),
     now: async () => unixNow(),
-
-    /** A file that nobody can use is a record with a `failure`. */
-    async read(key) {
-      const record = unwrap(await native.lookAtRecord(path, key)) ?? undefined;
-      const failure = record?.unusable && faultError(record.unusable);
-      return { record: failure ? { failure } : record };
-    },
+    read,
 
     async write(key, { token, text }, before) {
       if (before === undefined) await checkUser(path);
       const isWritten = unwrap(await native.replaceRecord(path, key, token, text, before));
-      return isWritten ? { isWritten } : { isWritten, found: (await this.read(key)).record };
+      return isWritten ? { isWritten } : { isWritten, found: (await read(key)).record };
     },
 
     /** The keys of the buckets that it has. */

@@ -8,7 +8,18 @@ const { lackOf } = require('../messages/faults.js');
 const { CallTimeout } = require('../runtime/time.js');
 const { ownOf, propertyOf, readAll } = require('../ids/properties.js');
 
-/** A user without a right. */
+/**
+ * A kind of failure. Codes and messages are those of Node, clients and servers.
+ * @typedef {object} Phase
+ * @property {RegExp} [codes]
+ * @property {RegExp} [messages]
+ * @property {boolean} [isFinal] whether a later try meets it again, unless somebody changes a setting
+ * @property {(server: string, code: string) => string} say
+ */
+
+/** What was thrown: an error, as a rule. @typedef {{ message?: unknown } | null | undefined} Thrown */
+
+/** A user without a right. @type {Phase} */
 const DENIED = {
   codes: /^(42501|ER_(TABLE|COLUMN|DB)ACCESS_DENIED_ERROR)$/,
   messages:
@@ -19,7 +30,7 @@ const DENIED = {
 /** What to do where nobody answers. */
 const SILENT = 'check that it runs, that this is its port, and that no firewall drops packets';
 
-/** The first match decides. Codes and messages are those of Node, clients and servers. */
+/** The first match decides. @type {Phase[]} */
 const PHASES = [
   {
     codes: /^E[MN]FILE$/,
@@ -114,6 +125,7 @@ const PHASES = [
   },
 ];
 
+/** @type {Record<string, string>} */
 const ACTIONS = {
   now: 'read its clock',
   read: 'read a record',
@@ -121,7 +133,13 @@ const ACTIONS = {
   assign: 'assign a worker ID',
 };
 
-/** A call of a client, whose errors are noted as such. Ours are not. */
+/**
+ * A call of a client, whose errors are noted as such. Ours are not.
+ * @template {unknown[]} Values
+ * @template Reply
+ * @param {(...values: Values) => Promise<Reply>} call
+ * @returns {(...values: Values) => Promise<Reply>}
+ */
 function ofClient(call) {
   return async (...values) => {
     try {
@@ -132,15 +150,18 @@ function ofClient(call) {
   };
 }
 
+/** @type {(value: unknown) => value is object} */
+const isObject = (value) => Object(value) === value;
+
 /** An error may be its own cause. */
 const MOST_CAUSES = 9;
 
-/** The wrapped error with the code and the message. */
+/** The wrapped error with the code and the message. @param {unknown} failure */
 function rootOf(failure) {
-  let root = failure;
+  let root = /** @type {Thrown} */ (failure);
   for (let n = 0; n < MOST_CAUSES; n++) {
     // An AggregateError of connecting to each address of a host; its own message may be empty.
-    if (Object(root) !== root) return root;
+    if (root === null || root === undefined || Object(root) !== root) return root;
     const { errors, code, cause } = readAll(root, ['errors', 'code', 'cause']);
     if (Array.isArray(errors) && errors.length > 0) return errors[0];
     if (code !== undefined || !(cause instanceof Error)) return root;
@@ -151,6 +172,10 @@ function rootOf(failure) {
 
 /** The failure to create the table of a store, which is missing. */
 class TableFailure extends Error {
+  /**
+   * @param {string} table
+   * @param {unknown} cause
+   */
   constructor(table, cause) {
     super(`cannot create the table ${table}`, { cause });
     this.table = table;
@@ -159,8 +184,10 @@ class TableFailure extends Error {
 
 /**
  * The error for a call that failed.
- * @param server 'PostgreSQL at db:5432', or the store's name
- * @param isBoundByTtl whether the call had less time than `callTimeout`
+ * @param {string} server 'PostgreSQL at db:5432', or the store's name
+ * @param {string} call
+ * @param {unknown} failure
+ * @param {boolean} [isBoundByTtl] whether the call had less time than `callTimeout`
  */
 function storeFailure(server, call, failure, isBoundByTtl = false) {
   try {
@@ -172,6 +199,12 @@ function storeFailure(server, call, failure, isBoundByTtl = false) {
   }
 }
 
+/**
+ * @param {string} server
+ * @param {string} call
+ * @param {unknown} failure
+ * @param {boolean} isBoundByTtl
+ */
 function wordFailure(server, call, failure, isBoundByTtl) {
   if (failure instanceof SnowFlakeError) return failure;
   const root = rootOf(failure);
@@ -187,15 +220,22 @@ function wordFailure(server, call, failure, isBoundByTtl) {
   return fromCaller(error, storeFailure);
 }
 
-/** The code of an error; undefined if it has none, or is none. */
-const codeOf = (failure) => (Object(failure) === failure ? propertyOf(failure, 'code') : undefined);
+/**
+ * The code of an error; undefined if it has none, or is none.
+ * @param {unknown} failure
+ */
+const codeOf = (failure) => (isObject(failure) ? propertyOf(failure, 'code') : undefined);
 
 /** The most characters of a code or message that PHASES look at. */
 const MOST_READ = 1000;
 
+/** @param {unknown} text */
 const startOf = (text) => (typeof text === 'string' ? text.slice(0, MOST_READ) : '');
 
-/** The phase in which a client failed with this error; undefined if it is not known. */
+/**
+ * The phase in which a client failed with this error; undefined if it is not known.
+ * @param {Thrown} root
+ */
 function phaseOf(root) {
   const [code, message] = [startOf(codeOf(root)), startOf(root?.message)];
   return PHASES.find((each) => {
@@ -204,7 +244,13 @@ function phaseOf(root) {
   });
 }
 
-/** The text of an error, and the client's own where it says more. */
+/**
+ * The text of an error, and the client's own where it says more.
+ * @param {string} server
+ * @param {string} call
+ * @param {Thrown} root
+ * @param {{ phase: Phase | undefined, failure: unknown, isBoundByTtl: boolean }} more
+ */
 function explain(server, call, root, { phase, failure, isBoundByTtl }) {
   if (root instanceof CallTimeout) {
     const slow = isBoundByTtl ? '. If its calls are slow, set a longer ttl' : '';
@@ -222,19 +268,25 @@ function explain(server, call, root, { phase, failure, isBoundByTtl }) {
 /** The errors of records of another format. */
 const conflicts = new WeakSet();
 
-/** @param evidence a record of another format that a reader can look up */
+/**
+ * @param {string} store
+ * @param {string} evidence a record of another format that a reader can look up
+ */
 function formatConflict(store, evidence) {
   const conflict = faultError({ kind: 'store-records', store, evidence });
   conflicts.add(conflict);
   return conflict;
 }
 
-const isFormatConflict = (failure) => conflicts.has(failure);
+/** @param {unknown} failure */
+const isFormatConflict = (failure) => isObject(failure) && conflicts.has(failure);
 
 /** Errors that a later try meets again, unless somebody changes a setting. */
 const finals = new WeakSet();
 
-const isFinal = (failure) => finals.has(failure) || failure.code === 'ERR_SNOWFLAKE_CONFIG';
+/** @param {unknown} failure */
+const isFinal = (failure) =>
+  isObject(failure) && (finals.has(failure) || codeOf(failure) === 'ERR_SNOWFLAKE_CONFIG');
 
 module.exports = {
   TableFailure,

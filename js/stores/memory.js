@@ -6,10 +6,7 @@ const { unixNow } = require('../runtime/time.js');
 const { readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');
 
-/**
- * @param options `namespace`; `now`, the store's clock in Unix ms; `stored`, the values by namespace and key. Registers with the
- *   same `stored` act as one store
- */
+/** @type {typeof import('./memory.d.ts').memory} */
 function memory(options) {
   const {
     namespace,
@@ -17,6 +14,7 @@ function memory(options) {
     stored = new Map(),
   } = readOptions(options, ['namespace', 'now', 'stored']);
   const name = `memory:${namespace}`;
+  /** @param {string} key */
   const recordOf = (key) => decode(name, key, stored.get(`${namespace}/${key}`));
 
   return createRegister({

@@ -7,6 +7,8 @@ const { NONE, propertyOf } = require('../ids/properties.js');
 const { learnPassword } = require('../messages/secrets.js');
 const { ignoreErrors } = require('./sockets.js');
 
+/** @import { SqlStoreOptions } from './store.d.ts' */
+
 /** Characters of a user or a password: a token has some 2,000. */
 const MOST_OF_LOGIN = 16_384;
 
@@ -15,10 +17,14 @@ const MOST_OF_SCHEMA = 63;
 
 /**
  * The options of a store, each read once: its namespace, 'default' if there is none, and others.
- * @param names of all options
+ * @template {SqlStoreOptions} Options
+ * @param {Options} [options]
+ * @param {string[]} [names] of all options
+ * @param {string} [what]
+ * @returns {Options & { namespace: string }}
  */
-function readOptions(options = NONE, names = ['namespace'], what = 'options of the store') {
-  const given = optionsOf(options, what, names);
+function readOptions(options, names = ['namespace'], what = 'options of the store') {
+  const given = optionsOf(options === undefined ? NONE : options, what, names);
   const { namespace = 'default', schema } = given;
   if (typeof namespace !== 'string' || !/^[A-Za-z0-9_.-]{1,64}$/.test(namespace)) {
     throw configError(
@@ -35,12 +41,19 @@ function readOptions(options = NONE, names = ['namespace'], what = 'options of t
   return { __proto__: null, ...given, namespace };
 }
 
-/** A store's name: its kind, the schema that it was given, and its namespace or table. */
+/**
+ * A store's name: its kind, the schema that it was given, and its namespace or table.
+ * @param {string} kind
+ * @param {string | undefined} schema
+ * @param {string} rest
+ */
 const nameOf = (kind, schema, rest) => `${kind}:${schema === undefined ? '' : `${schema}/`}${rest}`;
 
 /**
  * Checks that there are both user and password, or neither.
- * @param name whose options they are, in errors
+ * @param {string} name whose options they are, in errors
+ * @param {{ user?: unknown, password?: unknown }} options
+ * @returns {{ user?: undefined, password?: undefined } | { user: string, password: string }}
  */
 function readLogin(name, { user, password }) {
   if (user === undefined && password === undefined) return {};
@@ -57,8 +70,9 @@ function readLogin(name, { user, password }) {
 
 /**
  * Checks a client of the application. From here on, errors that it emits do not end the process.
- * @param members types of some of its members
- * @param expected begins the error: 'mysql() takes a pool of mysql2'
+ * @param {object} client
+ * @param {Record<string, string>} members types of some of its members
+ * @param {string} expected begins the error: 'mysql() takes a pool of mysql2'
  */
 function checkClient(client, members, expected) {
   const isRight = ([name, type]) => typeof propertyOf(client, name) === type;

@@ -7,10 +7,20 @@ const { formatConflict, ofClient } = require('./failures.js');
 const { ownOf } = require('../ids/properties.js');
 const { untilAborted } = require('../runtime/time.js');
 
-/** A record as one value of a store. The token comes first, so that a store can compare it alone. */
+/** @import { Adapter, CallOptions, FileRecord, LeaseRecord, Register } from './types.d.ts' */
+
+/**
+ * A record as one value of a store. The token comes first, so that a store can compare it alone.
+ * @param {LeaseRecord} record
+ */
 const encode = ({ token, text }) => `${token} ${text}`;
 
-/** The record of a stored value; undefined if there is none. */
+/**
+ * The record of a stored value; undefined if there is none.
+ * @param {string} name of the store
+ * @param {string} key
+ * @param {string | null | undefined} stored
+ */
 function decode(name, key, stored) {
   if (stored === undefined || stored === null) return undefined;
   const [, token, text] = /^([0-9a-f]{16}) (.*)$/s.exec(stored) ?? [];
@@ -18,33 +28,49 @@ function decode(name, key, stored) {
   throw formatConflict(name, `the key ${describe(key)} holds ${describe(stored)}`);
 }
 
-const CALLS = ['read', 'write', 'now', 'show', 'namespaces', 'schemas', 'buckets'];
-
 /**
- * A Register of an adapter's functions. They take the signal itself as their last argument, and may ignore it.
- * @param notesErrors what they throw is the application's, but for the errors that they note as a client's
- * @param adapter besides `read`, `write` and `now`, what else it has of a register
+ * A register of an adapter's functions. They may ignore the signal.
+ * @template {LeaseRecord | FileRecord} [Found=LeaseRecord]
+ * @param {Adapter<Found>} adapter
+ * @returns {Register<Found>}
  */
 function createRegister({ notesErrors, ...adapter }) {
   const own = ownOf(adapter);
-  async function write(key, record, ...rest) {
-    const reply = await own.write(key, record, ...rest);
+  const { show, namespaces, schemas, buckets } = own;
+
+  /**
+   * @template {unknown[]} Values
+   * @template Reply
+   * @param {(...values: [...Values, AbortSignal]) => Promise<Reply>} call
+   * @returns {(...values: [...Values, CallOptions]) => Promise<Reply>}
+   */
+  function bounded(call) {
+    const noted = notesErrors ? call : ofClient(call);
+    return async (...given) => {
+      const { signal } = /** @type {CallOptions} */ (given.pop());
+      const values = /** @type {Values} */ (/** @type {unknown} */ (given));
+      return untilAborted(signal, () => noted(...values, signal));
+    };
+  }
+
+  /** @type {typeof own.write} */
+  async function write(key, record, before, signal) {
+    const reply = await own.write(key, record, before, signal);
     const { found } = ownOf(reply);
     if (found?.token !== record.token || found.text !== record.text) return reply;
     return { isWritten: true, now: reply.now };
   }
-  const calls = Object.entries({ ...own, write }).filter(([name]) => CALLS.includes(name));
-  const bounded = calls.map(([name, call]) => {
-    const noted = notesErrors ? call : ofClient(call);
-    return [
-      name,
-      async (...values) => {
-        const { signal } = values.pop();
-        return untilAborted(signal, () => noted(...values, signal));
-      },
-    ];
-  });
-  return { ...adapter, ...Object.fromEntries(bounded) };
+
+  return {
+    ...adapter,
+    now: bounded(own.now),
+    read: bounded(own.read),
+    write: bounded(write),
+    ...(show && { show: bounded(show) }),
+    ...(namespaces && { namespaces: bounded(namespaces) }),
+    ...(schemas && { schemas: bounded(schemas) }),
+    ...(buckets && { buckets: bounded(buckets) }),
+  };
 }
 
 module.exports = { createRegister, decode, encode };

@@ -4,11 +4,20 @@
 
 const { NONE, propertyOf } = require('../ids/properties.js');
 
+/**
+ * @import { EventEmitter } from 'node:events'
+ * @import { Socket } from 'node:net'
+ */
+
+/** A client that keeps its socket as `stream`. @typedef {{ stream?: Socket | null }} Streaming */
+
 const ignore = () => {};
 
 /**
  * Keeps errors that a client or a socket emits from ending the process. The calls under way reject, too. Forever: a
  * client may emit more after it was given up.
+ * @template {object} Emitter
+ * @param {Emitter} emitter which may be one
  */
 function ignoreErrors(emitter) {
   // Not each object that has a client's methods emits events.
@@ -19,6 +28,7 @@ function ignoreErrors(emitter) {
 
 /**
  * Destroys a socket with what its listeners throw.
+ * @param {Socket} socket
  * @returns ends that
  */
 function guardSocket(socket) {
@@ -40,6 +50,9 @@ function guardSocket(socket) {
 /**
  * Runs a call on a connection that nobody else uses meanwhile, one of `pg` or `mysql2/promise`. Its socket is guarded so long:
  * afterwards its listeners are the application's.
+ * @template T
+ * @param {{ connection?: Streaming | null }} client
+ * @param {() => Promise<T>} call
  */
 async function guardCall({ connection }, call) {
   const { stream } = connection ?? NONE;
@@ -54,9 +67,12 @@ async function guardCall({ connection }, call) {
 /**
  * Guards each socket that a client keeps as its `stream`: the one of TCP, and the one of TLS in its place. No client
  * has an event for the moment in between.
+ * @param {Streaming} client
  */
 function guardStream(client) {
+  /** @type {Streaming['stream']} */
   let stream;
+  /** @param {Streaming['stream']} next */
   const guard = (next) => {
     if (next) guardSocket(next);
     stream = next;

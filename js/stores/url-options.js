@@ -8,13 +8,22 @@ const { readOptionFile } = require('../runtime/files.js');
 const { isSecretOption } = require('../messages/secrets.js');
 const { productOf, serverOf } = require('./url.js');
 
+/** @typedef {((value: string) => boolean) & { expected?: string }} Check whether an option may have a value */
+
+/** @type {Check} */
 const text = () => true;
+/** @param {string[]} values */
 const oneOf = (...values) => {
+  /** @param {string} value */
   const check = (value) => values.includes(value);
   return Object.assign(check, {
     expected: `one of ${values.map((value) => `'${value}'`).join(', ')}`,
   });
 };
+/**
+ * @param {Check} check
+ * @param {string} names
+ */
 const all = (check, names) => Object.fromEntries(names.split(' ').map((name) => [name, check]));
 
 const SSL_MODES = oneOf('disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify');
@@ -23,7 +32,7 @@ const SSL_MODES = oneOf('disable', 'prefer', 'require', 'verify-ca', 'verify-ful
 const SSL_SWITCHES = ['rejectUnauthorized', 'verifyIdentity'];
 const SSL_TEXTS = ['ca', 'cert', 'ciphers', 'key', 'maxVersion', 'minVersion', 'passphrase'];
 
-/** mysql2 takes the values as JSON, and as text what is none. */
+/** mysql2 takes the values as JSON, and as text what is none. @param {string} value */
 function isMysqlSsl(value) {
   if (value === 'Amazon RDS') return true;
   let ssl;
@@ -42,7 +51,10 @@ isMysqlSsl.expected = `false, 'Amazon RDS' or an object of ${[...SSL_SWITCHES, .
 const TLS_FILES = ['ca', 'cert', 'key'];
 const FILES = all(text, ['host', ...TLS_FILES].join(' '));
 
-/** By product: how to turn TLS on, and the options that its client knows. */
+/**
+ * By product: how to turn TLS on, and the options that its client knows.
+ * @type {Record<string, { tls: string, options: Record<string, Check> }>}
+ */
 const CLIENTS = {
   PostgreSQL: {
     tls: "the option is 'sslmode=verify-full'",
@@ -86,15 +98,19 @@ const CLIENTS = {
 
 CLIENTS.MariaDB = CLIENTS.MySQL;
 
-/** Parts of a URL that an option may repeat: a client uses one of them. */
+/**
+ * Parts of a URL that an option may repeat: a client uses one of them.
+ * @type {Record<string, 'port' | 'username' | 'password'>}
+ */
 const PARTS = { port: 'port', user: 'username', username: 'username', password: 'password' };
 const OF_TLS = /ssl|tls|secure|cert|ca$|^key|verif|encrypt/i;
 
-/** Checks that each option of a URL is our own or one that its client knows, and has one value. */
+/** Checks that each option of a URL is our own or one that its client knows, and has one value. @param {URL} url */
 function checkOptions(url) {
   const { pathname, hash, searchParams } = url;
   const product = productOf(url);
   const { tls, options: ofClient } = CLIENTS[product];
+  /** @type {Record<string, Check>} */
   const options = { namespace: text, ...ofClient };
   const where = `the URL of ${serverOf(url)}`;
   if (hash !== '' || /[&=]/.test(pathname)) {
@@ -127,7 +143,11 @@ function checkOptions(url) {
   if (product === 'PostgreSQL') checkSslMode(where, searchParams);
 }
 
-/** pg lets one option of TLS override another, and takes an unknown PGSSLMODE for 'disable'. */
+/**
+ * pg lets one option of TLS override another, and takes an unknown PGSSLMODE for 'disable'.
+ * @param {string} where
+ * @param {URLSearchParams} searchParams
+ */
 function checkSslMode(where, searchParams) {
   if (searchParams.has('ssl') && searchParams.has('sslmode')) {
     throw configError(`${where} has both 'ssl' and 'sslmode': remove one`);
@@ -140,7 +160,8 @@ function checkSslMode(where, searchParams) {
 
 /**
  * A store's option `tls`, by the URL's options ca, cert and key.
- * @param scheme of URLs with TLS
+ * @param {URL} own
+ * @param {string} scheme of URLs with TLS
  * @returns an object with it; undefined without TLS
  */
 function tlsOf(own, scheme) {
@@ -151,17 +172,27 @@ function tlsOf(own, scheme) {
     if (files.length > 0) throw configError(`${files[0]} of a URL needs ${scheme}//`);
     return undefined;
   }
+  /** @param {string} name */
   const readTls = async (name) => [name, await readFileOf(name, searchParams, server)];
   // Read for each request, so that renewed certificates are used.
   return { tls: async () => Object.fromEntries(await Promise.all(files.map(readTls))) };
 }
 
-/** The file that an option of a URL names. */
+/**
+ * The file that an option of a URL names.
+ * @param {string} name
+ * @param {URLSearchParams} searchParams which have that option
+ * @param {string} server
+ */
 function readFileOf(name, searchParams, server) {
   return readOptionFile(`the file of the option ${name} of ${server}`, searchParams.get(name));
 }
 
-/** Checks the files of TLS that pg reads by itself, whatever they are, and blocks the thread for it. */
+/**
+ * Checks the files of TLS that pg reads by itself, whatever they are, and blocks the thread for it.
+ * @param {URL} own
+ * @param {string} server
+ */
 async function checkFilesOfPg({ searchParams }, server) {
   for (const name of ['sslcert', 'sslkey', 'sslrootcert']) {
     if (searchParams.has(name)) await readFileOf(name, searchParams, server);

@@ -6,7 +6,12 @@ const { environmentOf } = require('../runtime/environment.js');
 const { configError, describe, fromCaller } = require('../messages/errors.js');
 const { SERVER } = require('../messages/secrets.js');
 
-/** By scheme: the product's name and its default port. */
+/** @typedef {'PostgreSQL' | 'MySQL' | 'MariaDB' | 'Redis' | 'etcd' | 'ZooKeeper'} Product */
+
+/**
+ * By scheme: the product's name and its default port.
+ * @type {Record<string, { product: Product, port: number }>}
+ */
 const SERVERS = {
   'postgres:': { product: 'PostgreSQL', port: 5432 },
   'postgresql:': { product: 'PostgreSQL', port: 5432 },
@@ -25,7 +30,7 @@ const SCHEMES = ['file:', ...Object.keys(SERVERS)].join(', ');
 /** The longest name of a host, in characters. */
 const LONGEST_HOST = 253;
 
-/** Those whose URL takes several servers. */
+/** Those whose URL takes several servers. @type {Set<Product>} */
 const LISTED = new Set(['etcd', 'ZooKeeper']);
 const LIST = /^((?:etcds?|zookeepers?):\/\/(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(.*)$/is;
 /** A login before each server: a parser would take all but the last server for the password. */
@@ -34,7 +39,11 @@ const LOGINS = /^(?:etcds?|zookeepers?):\/\/[^/?#]*@[^/?#]*@/i;
 const MOST_OF_URL = 32_768;
 const ADDRESS = /^(\[[\da-f:.]{2,45}\]|[^\s:,[\]]{1,253})(:\d{1,5})?$/i;
 
-/** Whether a text names a server, also by an invalid URL. */
+/**
+ * Whether a text names a server, also by an invalid URL.
+ * @param {unknown} text
+ * @returns {text is string}
+ */
 function namesServer(text) {
   return typeof text === 'string' && SERVER.test(text);
 }
@@ -45,10 +54,14 @@ function environmentServer() {
   return namesServer(lease) && environmentOf('SNOWDRIFT_STATE') === undefined ? lease : undefined;
 }
 
-/** Whether a URL names a server, and no directory. */
+/** Whether a URL names a server, and no directory. @param {URL} url */
 const isServer = ({ protocol }) => protocol !== 'file:';
 
-/** Refuses a URL that names neither a directory nor a server. */
+/**
+ * Refuses a URL that names neither a directory nor a server.
+ * @param {string} name
+ * @param {URL} url
+ */
 function checkUrl(name, url) {
   if (!isServer(url)) return;
   if (!Object.hasOwn(SERVERS, url.protocol)) {
@@ -68,6 +81,7 @@ function checkUrl(name, url) {
 
 /**
  * Parses a URL as URL does, or etcd://h1:2379,h2:2379. The servers after the first one become options: ?host=h2:2379
+ * @param {string} text
  * @throws {TypeError} it is no URL
  */
 function parseUrl(text) {
@@ -76,16 +90,18 @@ function parseUrl(text) {
   const [, start, list, rest] = LIST.exec(text) ?? [];
   if (list === undefined) return new URL(text);
   const [first, ...others] = list.split(',');
+  /** @param {string} address */
   const isAddress = (address) => ADDRESS.test(address);
   if (![first, ...others].every(isAddress)) throw new TypeError('Invalid URL');
   const url = new URL(`${start}${first}${rest}`);
   // In one step: each append() would write all options anew.
+  /** @type {[string, string][]} */
   const hosts = others.map((address) => ['host', address]);
-  url.search = new URLSearchParams([...url.searchParams, ...hosts]);
+  url.search = String(new URLSearchParams([...url.searchParams, ...hosts]));
   return url;
 }
 
-/** The servers of an etcd or ZooKeeper URL as host:port. */
+/** The servers of an etcd or ZooKeeper URL as host:port. @param {URL} url */
 function addressesOf({ protocol, hostname, port, searchParams }) {
   const defaultPort = SERVERS[protocol].port;
   const others = searchParams.getAll('host').map((text) => {
@@ -98,6 +114,7 @@ function addressesOf({ protocol, hostname, port, searchParams }) {
 
 /**
  * User and password of a URL, as far as it has them.
+ * @param {URL} url
  * @throws {URIError} they are not percent-encoded
  */
 function loginOf({ username, password }) {
@@ -109,7 +126,8 @@ function loginOf({ username, password }) {
 
 /**
  * Parses the URL of a server. Returns undefined for a file: URL and for a value that is no URL.
- * @param name the value's name in errors
+ * @param {string} name the value's name in errors
+ * @param {unknown} value
  */
 function serverUrl(name, value) {
   if (namesServer(value) && value.length > MOST_OF_URL) {
@@ -120,7 +138,7 @@ function serverUrl(name, value) {
   checkStray(name, value);
   let url;
   try {
-    url = parseUrl(value);
+    url = parseUrl(/** @type {string} */ (value));
   } catch {
     if (!namesServer(value)) return undefined;
     throw invalidUrl(name, value);
@@ -129,6 +147,10 @@ function serverUrl(name, value) {
   return isServer(url) ? url : undefined;
 }
 
+/**
+ * @param {string} name
+ * @param {string} value
+ */
 function invalidUrl(name, value) {
   const error = configError(
     `${name} is not a valid URL: ${describe(value)}. Percent-encode special characters of user and password, as encodeURIComponent() does: '@' is %40`,
@@ -136,9 +158,10 @@ function invalidUrl(name, value) {
   return fromCaller(error, invalidUrl);
 }
 
+/** @param {URL} url */
 const productOf = ({ protocol }) => SERVERS[protocol].product;
 
-/** A server's name in errors: 'PostgreSQL at db:5432'. */
+/** A server's name in errors: 'PostgreSQL at db:5432'. @param {URL} url */
 function serverOf(url) {
   const { product, port } = SERVERS[url.protocol];
   if (LISTED.has(product)) return `${product} at ${addressesOf(url).join(',')}`;
