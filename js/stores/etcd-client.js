@@ -13,6 +13,26 @@ const { startLimit } = require('../runtime/time.js');
 const { readLogin } = require('./options.js');
 const { loginOf } = require('./url.js');
 
+/**
+ * @import { IncomingMessage } from 'node:http'
+ * @import { RequestOptions, request as Request } from 'node:https'
+ * @import { SecureContextOptions } from 'node:tls'
+ * @import { EtcdOptions } from './etcd.d.ts'
+ */
+
+/**
+ * What is used of a reply's JSON. etcd leaves out what is empty.
+ * @typedef {object} Reply
+ * @property {{ key: string, value?: string }[]} [kvs]
+ * @property {boolean} [succeeded]
+ * @property {{ response_range: Reply }[]} responses of a transaction
+ * @property {unknown} [token]
+ * @property {unknown} [message]
+ * @property {unknown} [error]
+ */
+
+/** A reply, and etcd's clock in whole seconds, Unix ms. @typedef {{ reply: Reply, second: number }} Answer */
+
 /** Time limit of a reply, if there are other endpoints, ms. */
 const SILENCE_MS = 1000;
 
@@ -27,27 +47,35 @@ const ANOTHER_TOKEN = /invalid auth token|user name is empty|revision of auth st
 const ANOTHER_ENDPOINT = /not supported for learner/;
 const NO_LOGIN = /authentication is not enabled/;
 
-/** The URLs of the endpoints: all http:, or all https:. */
+/**
+ * The URLs of the endpoints: all http:, or all https:.
+ * @param {string | URL | readonly (string | URL)[]} urls
+ */
 function readEndpoints(urls) {
   const given = Array.isArray(urls) ? urls : [urls];
   const endpoints = given.map((url) => {
     try {
       return new URL(url);
     } catch {
-      return {};
+      return undefined;
     }
   });
-  const { protocol } = endpoints[0] ?? NONE;
-  const isRight = (url) => url.protocol === protocol && /^https?:$/.test(protocol);
-  const wrong = endpoints.findIndex((url) => !isRight(url));
-  if (endpoints.length > 0 && wrong < 0) return endpoints;
+  const [first] = endpoints;
+  const isRight = first !== undefined && /^https?:$/.test(first.protocol);
+  const wrong = endpoints.findIndex((url) => !isRight || url?.protocol !== first.protocol);
+  if (endpoints.length > 0 && wrong < 0) return /** @type {URL[]} */ (endpoints);
   throw configError(
     `etcd() takes URLs of etcd servers, all http: or all https:; this is ${describe(endpoints[wrong]?.href ?? given[wrong])}`,
   );
 }
 
-/** Reads user and password from the options or the first URL. Further URLs may repeat the first one's. */
+/**
+ * Reads user and password from the options or the first URL. Further URLs may repeat the first one's.
+ * @param {URL[]} endpoints
+ * @param {Pick<EtcdOptions, 'user' | 'password'>} options
+ */
 function readAccess([first, ...others], { user, password }) {
+  /** @param {URL} url */
   const isOther = (url) => url.username !== first.username || url.password !== first.password;
   if (others.some((url) => (url.username || url.password) && isOther(url))) {
     throw configError('etcd(): all URLs must have the same user and password');
@@ -61,25 +89,31 @@ function readAccess([first, ...others], { user, password }) {
   return readLogin('etcd()', { user: user ?? ofUrl.user, password: password ?? ofUrl.password });
 }
 
-/** The options of node:tls for a request. Errors of TLS quote a passphrase of a wrong type. */
+/**
+ * The options of node:tls for a request. Errors of TLS quote a passphrase of a wrong type.
+ * @param {EtcdOptions['tls']} tls
+ * @returns {Promise<SecureContextOptions | undefined>}
+ */
 async function readTls(tls) {
   const options = typeof tls === 'function' ? await tls() : tls;
   const { passphrase } = options ?? NONE;
   if (['string', 'number'].includes(typeof passphrase)) learnPassword(String(passphrase));
-  return options;
+  return /** @type {SecureContextOptions | undefined} */ (options);
 }
 
 /**
  * Sends one request.
- * @param request of node:http or node:https
- * @param limit time to get the reply, ms
+ * @param {typeof Request} request of node:http or node:https
+ * @param {URL} url
+ * @param {RequestOptions & { limit: number | undefined, text: string }} given `limit`: time to get the reply, ms
  * @returns the reply's status, Date header and text
  */
 async function send(request, url, { limit, text, ...options }) {
   const sent = request(url, { method: 'POST', ...options });
   const late = () => Object.assign(new Error(`no reply in ${limit} ms`), { code: 'ETIMEDOUT' });
-  const cancel = limit && startLimit(limit, () => sent.destroy(late()));
+  const cancel = limit === undefined ? undefined : startLimit(limit, () => sent.destroy(late()));
   try {
+    /** @type {IncomingMessage} */
     const response = await new Promise((resolve, reject) => {
       sent.on('response', resolve).on('error', reject).end(text);
     });
@@ -91,7 +125,11 @@ async function send(request, url, { limit, text, ...options }) {
   }
 }
 
-/** Parses a reply: an object. */
+/**
+ * Parses a reply: an object.
+ * @param {Awaited<ReturnType<typeof send>>} answer
+ * @returns {Reply}
+ */
 function parse({ status, text }) {
   let reply = null;
   try {
@@ -108,7 +146,8 @@ function parse({ status, text }) {
 
 /**
  * A client of the endpoints.
- * @param options user, password and tls, as in etcd.d.ts
+ * @param {string | URL | readonly (string | URL)[]} urls
+ * @param {Pick<EtcdOptions, 'user' | 'password' | 'tls'>} options
  */
 function createClient(urls, options) {
   const { tls, ...given } = ownOf(options);
@@ -123,12 +162,20 @@ function createClient(urls, options) {
   }
   const hosts = endpoints.map(({ host }) => host).join(',');
   for (const url of endpoints) Object.assign(url, { username: '', password: '' });
+  /** @type {InstanceType<typeof transport.Agent> | undefined} */
   let agent;
   /** The index of the endpoint in use. */
   let current = 0;
-  /** '' if the server has no users. */
+  /** '' if the server has no users. @type {string | undefined} */
   let token = user === undefined ? '' : undefined;
 
+  /**
+   * @param {string} path
+   * @param {object} body
+   * @param {string} authorization
+   * @param {AbortSignal} signal
+   * @returns {Promise<Answer>}
+   */
   async function request(path, body, authorization, signal) {
     agent ??= new transport.Agent({ keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS });
     const options = {
@@ -151,21 +198,23 @@ function createClient(urls, options) {
         const reply = parse(answer);
         const { status, date } = answer;
         // The Date header has whole seconds, rounded down.
-        if (status === 200) return { reply, second: Date.parse(date) };
+        if (status === 200) return { reply, second: Date.parse(date ?? '') };
         const said = reply.message ?? reply.error;
         // With its secrets, which may be words by which it is known.
         const message = typeof said === 'string' ? `'${said}'` : describe(said ?? reply);
         throw Object.assign(new Error(`etcd returned ${status}: ${message}`), { status });
       } catch (failure) {
         noteClient(failure);
-        const isRefusal =
-          propertyOf(failure, 'status') < 500 && !ANOTHER_ENDPOINT.test(failure.message);
+        const failed = /** @type {Error & { status?: number }} */ (failure);
+        const status = propertyOf(failed, 'status') ?? 500;
+        const isRefusal = status < 500 && !ANOTHER_ENDPOINT.test(failed.message);
         if (!isRefusal && current === used) current = (used + 1) % endpoints.length;
         if (isRefusal || left === 0 || signal?.aborted) throw failure;
       }
     }
   }
 
+  /** @param {AbortSignal} signal */
   async function authenticate(signal) {
     const login = { name: user, password };
     try {
@@ -178,12 +227,16 @@ function createClient(urls, options) {
       return found;
     } catch (failure) {
       // As with etcdctl: users may be enabled after the processes know theirs.
-      if (NO_LOGIN.test(failure.message)) return '';
+      if (NO_LOGIN.test(/** @type {Error} */ (failure).message)) return '';
       throw failure;
     }
   }
 
-  /** @returns `reply`, and etcd's clock in whole seconds as `second`, Unix ms */
+  /**
+   * @param {string} path
+   * @param {object} body
+   * @param {AbortSignal} signal
+   */
   async function post(path, body, signal) {
     for (let isSecond = false; ; isSecond = true) {
       token ??= await authenticate(signal);
@@ -191,14 +244,15 @@ function createClient(urls, options) {
       try {
         return await request(path, body, used, signal);
       } catch (failure) {
-        if (user === undefined || isSecond || !ANOTHER_TOKEN.test(failure.message)) throw failure;
+        const { message } = /** @type {Error} */ (failure);
+        if (user === undefined || isSecond || !ANOTHER_TOKEN.test(message)) throw failure;
         if (used !== '') forget(used);
         if (token === used) token = undefined;
       }
     }
   }
 
-  return { hosts, post, close: () => agent?.destroy() };
+  return { hosts, post, close: async () => agent?.destroy() };
 }
 
 module.exports = { createClient };

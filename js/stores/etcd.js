@@ -15,19 +15,29 @@ const { createClient } = require('./etcd-client.js');
 const { readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');
 
+/** @import { Answer, Reply } from './etcd-client.js' */
+
+/** @param {string} text */
 const toBase64 = (text) => Buffer.from(text).toString('base64');
+/** @param {string | undefined} base64 */
 const toText = (base64) => Buffer.from(base64 ?? '', 'base64').toString();
-/** The middle of the second that a reply begins in: at most half a second off. */
+/** The middle of the second that a reply begins in: at most half a second off. @param {Answer} answer */
 const timeOf = ({ second }) => second + 500;
 
+/** @type {typeof import('./etcd.d.ts').etcd} */
 function etcd(urls, options) {
   const { namespace, ...access } = readOptions(options, ['namespace', 'user', 'password', 'tls']);
   const { hosts, post, close } = createClient(urls, access);
   const name = `etcd:${hosts}/${namespace}`;
   const root = `snowdrift/${namespace}/records/`;
+  /** @param {string} key */
   const keyOf = (key) => toBase64(root + key);
 
-  /** The record of a reply to a range of one key. */
+  /**
+   * The record of a reply to a range of one key.
+   * @param {string} key
+   * @param {Reply} reply
+   */
   const recordOf = (key, reply) => {
     const [found] = ownOf(reply).kvs ?? [];
     return found && decode(name, key, toText(found.value));
@@ -47,6 +57,11 @@ function etcd(urls, options) {
     },
 
     async write(key, record, before, signal) {
+      /**
+       * @param {string} target
+       * @param {string} result
+       * @param {{ create_revision: string } | { value: string }} value
+       */
       const is = (target, result, value) => ({ key: keyOf(key), target, result, ...value });
       const compare =
         before === undefined

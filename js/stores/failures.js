@@ -150,8 +150,9 @@ function ofClient(call) {
   };
 }
 
-/** @type {(value: unknown) => value is object} */
-const isObject = (value) => Object(value) === value;
+const isObject = /** @type {(value: unknown) => value is object} */ (
+  (value) => Object(value) === value
+);
 
 /** An error may be its own cause. */
 const MOST_CAUSES = 9;
@@ -216,7 +217,7 @@ function wordFailure(server, call, failure, isBoundByTtl) {
   const error = new SnowFlakeError('ERR_SNOWFLAKE_STORE', [message, ...quote].join('. '), {
     cause: failure,
   });
-  if (ownOf(phase).isFinal) finals.add(error);
+  if (phase !== undefined && ownOf(phase).isFinal) finals.add(error);
   return fromCaller(error, storeFailure);
 }
 

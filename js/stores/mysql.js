@@ -9,6 +9,7 @@ const { POOLS, queryMysql } = require('./sql-clients.js');
 const { sql } = require('./sql-dialects.js');
 const { sqlRegister } = require('./sql.js');
 
+/** @type {typeof import('./mysql.d.ts').mysql} */
 function mysql(pool, options) {
   checkClient(pool, POOLS.mysql, 'mysql() takes a pool of mysql2');
   return sqlRegister('mysql', 'mysql', options, (name) => queryMysql(name, pool));

@@ -33,12 +33,17 @@ function readOptions(options, names = ['namespace'], what = 'options of the stor
   }
   const bytes = typeof schema === 'string' ? Buffer.byteLength(schema) : 0;
   // The clients take '?' for a parameter.
-  if (schema !== undefined && (bytes === 0 || bytes > MOST_OF_SCHEMA || /[\0?]/.test(schema))) {
+  if (
+    schema !== undefined &&
+    (bytes === 0 || bytes > MOST_OF_SCHEMA || /[\0?]/.test(String(schema)))
+  ) {
     throw configError(
       `schema must be a name of 1 to ${MOST_OF_SCHEMA} bytes, without '?' and '\\0'; it is ${describe(schema)}`,
     );
   }
-  return { __proto__: null, ...given, namespace };
+  /** @type {unknown} */
+  const own = { __proto__: null, ...given, namespace };
+  return /** @type {Options & { namespace: string }} */ (own);
 }
 
 /**
@@ -50,6 +55,12 @@ function readOptions(options, names = ['namespace'], what = 'options of the stor
 const nameOf = (kind, schema, rest) => `${kind}:${schema === undefined ? '' : `${schema}/`}${rest}`;
 
 /**
+ * @param {unknown} text
+ * @returns {text is string}
+ */
+const isLogin = (text) => typeof text === 'string' && text !== '' && text.length <= MOST_OF_LOGIN;
+
+/**
  * Checks that there are both user and password, or neither.
  * @param {string} name whose options they are, in errors
  * @param {{ user?: unknown, password?: unknown }} options
@@ -57,12 +68,10 @@ const nameOf = (kind, schema, rest) => `${kind}:${schema === undefined ? '' : `$
  */
 function readLogin(name, { user, password }) {
   if (user === undefined && password === undefined) return {};
-  for (const text of [user, password]) {
-    if (typeof text !== 'string' || text === '' || text.length > MOST_OF_LOGIN) {
-      throw configError(
-        `${name} needs both user and password as text of at most ${MOST_OF_LOGIN} characters, or neither`,
-      );
-    }
+  if (!isLogin(user) || !isLogin(password)) {
+    throw configError(
+      `${name} needs both user and password as text of at most ${MOST_OF_LOGIN} characters, or neither`,
+    );
   }
   learnPassword(password);
   return { user, password };
@@ -75,6 +84,7 @@ function readLogin(name, { user, password }) {
  * @param {string} expected begins the error: 'mysql() takes a pool of mysql2'
  */
 function checkClient(client, members, expected) {
+  /** @param {[string, string]} member */
   const isRight = ([name, type]) => typeof propertyOf(client, name) === type;
   if (client === null || typeof client !== 'object' || !Object.entries(members).every(isRight)) {
     throw configError(`${expected}; this is ${describe(client)}`);

@@ -8,6 +8,7 @@ const { POOLS, queryPostgres } = require('./sql-clients.js');
 const { sql } = require('./sql-dialects.js');
 const { sqlRegister } = require('./sql.js');
 
+/** @type {typeof import('./postgres.d.ts').postgres} */
 function postgres(pool, options) {
   checkClient(pool, POOLS.postgres, 'postgres() takes a Pool of pg');
   return sqlRegister('postgres', 'postgres', options, (name) => queryPostgres(name, pool));

@@ -14,6 +14,24 @@ const { checkClient, readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');
 const { NONE } = require('../ids/properties.js');
 
+/** @import { StoreOptions } from './store.d.ts' */
+
+/**
+ * What is used of clients. `condition`: of the connection of one of `ioredis`.
+ * @typedef {object} Client
+ * @property {{ keyPrefix?: string, database?: number, db?: number }} [options]
+ * @property {{ select?: number } | null} [condition]
+ */
+
+/**
+ * @typedef {Client & {
+ *   sendCommand(words: string[], options: { abortSignal: AbortSignal }): Promise<unknown>,
+ *   isOpen: boolean,
+ * }} NodeRedis
+ */
+
+/** A client or a Cluster. @typedef {Client & { call(...words: string[]): Promise<unknown> }} IORedis */
+
 /** The application may select another database on its connection. A script's own selection ends with it. */
 const SELECT = `
 local database = table.remove(ARGV, 1)
@@ -35,20 +53,36 @@ return {1}`;
 
 const CLIENTS = 'redis() takes a client of ioredis or redis, or a Cluster of ioredis';
 
-/** A pattern of Redis for a text itself. */
+/** A pattern of Redis for a text itself. @param {string} text */
 const patternOf = (text) => text.replace(/[\\*?[\]]/g, '\\$&');
 
-/** @param isOurs whether no application has the client */
-function redis(client, options, isOurs = false) {
-  checkClient(client, { eval: 'function' }, CLIENTS);
+/**
+ * In node-redis, sendCommand takes an array of words; in ioredis, a Command object.
+ * @param {NodeRedis | IORedis} client
+ * @returns {client is NodeRedis}
+ */
+const isOfNodeRedis = (client) => 'isOpen' in client && typeof client.sendCommand === 'function';
+
+/**
+ * @param {{ eval: unknown }} given
+ * @param {StoreOptions} [options]
+ * @param {boolean} [isOurs] whether no application has the client
+ */
+function redis(given, options, isOurs = false) {
+  checkClient(given, { eval: 'function' }, CLIENTS);
   const { namespace } = readOptions(options);
   const name = `redis:${namespace}`;
-  // In node-redis, sendCommand takes an array of words; in ioredis, a Command object.
-  const isNodeRedis = typeof client.sendCommand === 'function' && 'isOpen' in client;
+  const client = /** @type {NodeRedis | IORedis} */ (/** @type {unknown} */ (given));
+  const isNodeRedis = isOfNodeRedis(client);
   if (!isNodeRedis) checkClient(client, { call: 'function' }, CLIENTS);
   // Its sendCommand takes other arguments.
   else if ('masters' in client) throw configError(`${CLIENTS}; this is a cluster of redis`);
-  // Version 5 takes a command that is not sent yet out of its queue when `abortSignal` aborts. ioredis cannot.
+  /**
+   * Version 5 takes a command that is not sent yet out of its queue when `abortSignal` aborts. ioredis cannot.
+   * @param {string[]} words
+   * @param {AbortSignal} abortSignal
+   * @returns {Promise<unknown>}
+   */
   async function send(words, abortSignal) {
     const [name, ...rest] = words;
     if (isNodeRedis && !client.isOpen) {
@@ -66,22 +100,27 @@ function redis(client, options, isOurs = false) {
   /** What ioredis puts before each key of a script. */
   const keyPrefix = client.options?.keyPrefix ?? '';
   const key = `snowdrift:${namespace}:records`;
-  /** Its number as text. */
+  /** Its number as text. @type {string | undefined} */
   let database;
 
+  /** @param {AbortSignal} signal */
   async function findDatabase(signal) {
-    if (isOurs) return String(client.options.db ?? 0);
+    if (isOurs) return String(client.options?.db ?? 0);
     try {
       const info = await send(['CLIENT', 'INFO'], signal);
-      return /\bdb=(\d+)/.exec(info)[1];
+      const [, number] = /\bdb=(\d+)/.exec(String(info)) ?? [];
+      if (number !== undefined) return number;
+      throw new Error(`CLIENT INFO returned ${describe(info)}`);
     } catch (failure) {
+      const { message } = /** @type {Error} */ (failure);
       // Redis before 6.2, or a user without the right. Only ioredis knows which database is selected now.
-      if (!/^(NOPERM|ERR unknown)/i.test(failure.message)) throw failure;
+      if (!/^(NOPERM|ERR unknown)/i.test(message)) throw failure;
       const { condition, options = NONE } = client;
       return String(condition?.select ?? options.database ?? options.db ?? 0);
     }
   }
 
+  /** @param {AbortSignal} signal */
   async function databaseOf(signal) {
     if (database !== undefined) return database;
     const found = await findDatabase(signal);
@@ -90,6 +129,11 @@ function redis(client, options, isOurs = false) {
     return database;
   }
 
+  /**
+   * @param {AbortSignal} signal
+   * @param {string} script
+   * @param {string[]} values
+   */
   async function run(signal, script, ...values) {
     const number = await databaseOf(signal);
     // Nobody moves our own connection.
@@ -101,15 +145,19 @@ function redis(client, options, isOurs = false) {
     mayForget: true,
 
     async now(signal) {
-      const [seconds, micros] = await send(['TIME'], signal);
+      const [seconds, micros] = /** @type {unknown[]} */ (await send(['TIME'], signal));
       return Number(seconds) * 1000 + Number(micros) / 1000;
     },
 
-    read: async (key, signal) => ({ record: decode(name, key, await run(signal, READ, key)) }),
+    async read(key, signal) {
+      const stored = await run(signal, READ, key);
+      return { record: decode(name, key, /** @type {string | null} */ (stored)) };
+    },
 
     async write(key, record, before, signal) {
       const condition = before === undefined ? [] : [before];
-      const reply = await run(signal, WRITE, key, encode(record), ...condition);
+      const values = [key, encode(record), ...condition];
+      const reply = /** @type {[unknown, string?]} */ (await run(signal, WRITE, ...values));
       // A client may return numbers as text, and '0' is true.
       const [isWritten, found] = [Number(reply[0]), reply[1]];
       if (isWritten === 1) return { isWritten: true };
@@ -124,7 +172,8 @@ function redis(client, options, isOurs = false) {
         signal.throwIfAborted();
         const pattern = `${patternOf(keyPrefix)}snowdrift:*:records`;
         const scan = ['SCAN', cursor, 'MATCH', pattern, 'COUNT', '1000'];
-        const [next, keys] = await send(scan, signal);
+        const reply = await send(scan, signal);
+        const [next, keys] = /** @type {[unknown, unknown[]]} */ (reply);
         for (const key of keys) names.add(String(key).slice(keyPrefix.length).split(':')[1]);
         cursor = String(next);
       } while (cursor !== '0');

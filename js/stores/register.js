@@ -36,7 +36,7 @@ function decode(name, key, stored) {
  */
 function createRegister({ notesErrors, ...adapter }) {
   const own = ownOf(adapter);
-  const { show, namespaces, schemas, buckets } = own;
+  const { now, read, write: put, show, namespaces, schemas, buckets, ...traits } = own;
 
   /**
    * @template {unknown[]} Values
@@ -53,18 +53,18 @@ function createRegister({ notesErrors, ...adapter }) {
     };
   }
 
-  /** @type {typeof own.write} */
+  /** @type {typeof put} */
   async function write(key, record, before, signal) {
-    const reply = await own.write(key, record, before, signal);
+    const reply = await put(key, record, before, signal);
     const { found } = ownOf(reply);
     if (found?.token !== record.token || found.text !== record.text) return reply;
     return { isWritten: true, now: reply.now };
   }
 
   return {
-    ...adapter,
-    now: bounded(own.now),
-    read: bounded(own.read),
+    ...traits,
+    now: bounded(now),
+    read: bounded(read),
     write: bounded(write),
     ...(show && { show: bounded(show) }),
     ...(namespaces && { namespaces: bounded(namespaces) }),

@@ -2,14 +2,12 @@
 // Guards the process against what servers and clients do to a connection. A client parses what a server sends inside
 // events of its socket, and may report an error when nobody listens any more: both would end the process.
 
-const { NONE, propertyOf } = require('../ids/properties.js');
+const { NONE, ownOf, propertyOf } = require('../ids/properties.js');
 
 /**
  * @import { EventEmitter } from 'node:events'
- * @import { Socket } from 'node:net'
+ * @import { Socket, Streaming } from './types.d.ts'
  */
-
-/** A client that keeps its socket as `stream`. @typedef {{ stream?: Socket | null }} Streaming */
 
 const ignore = () => {};
 
@@ -21,8 +19,9 @@ const ignore = () => {};
  */
 function ignoreErrors(emitter) {
   // Not each object that has a client's methods emits events.
-  const listeners = propertyOf(emitter, 'listeners')?.call(emitter, 'error') ?? [ignore];
-  if (!listeners.includes(ignore)) emitter.on('error', ignore);
+  const own = /** @type {EventEmitter} */ (emitter);
+  const listeners = propertyOf(own, 'listeners')?.call(own, 'error') ?? [ignore];
+  if (!listeners.includes(ignore)) own.on('error', ignore);
   return emitter;
 }
 
@@ -78,13 +77,8 @@ function guardStream(client) {
     stream = next;
   };
   guard(propertyOf(client, 'stream'));
-  Object.defineProperty(client, 'stream', {
-    __proto__: null,
-    configurable: true,
-    enumerable: true,
-    get: () => stream,
-    set: guard,
-  });
+  const property = { configurable: true, enumerable: true, get: () => stream, set: guard };
+  Object.defineProperty(client, 'stream', ownOf(property));
 }
 
 module.exports = { guardCall, guardStream, ignoreErrors };

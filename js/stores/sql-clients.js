@@ -19,6 +19,13 @@ const { untilAborted } = require('../runtime/time.js');
 const { propertyOf } = require('../ids/properties.js');
 const { guardCall, ignoreErrors } = require('./sockets.js');
 
+/**
+ * @import {
+ *   MysqlCallbacks, MysqlConnection, MysqlPool, MysqlResult, PgClient, PgPool, Pooled, Query, Row, Value,
+ * } from './types.d.ts'
+ */
+
+/** @param {string} name */
 function uncommittedError(name) {
   return configError(
     `${name} does not commit a lease's records: its connection is inside a transaction, or has autocommit = 0. Give the store a pool of its own, with autocommit`,
@@ -31,16 +38,23 @@ const POOLS = {
   mysql: { getConnection: 'function' },
 };
 
-/** By pool: the connections that calls have requested which were given up since. */
+/**
+ * By pool: the connections that calls have requested which were given up since.
+ * @type {WeakMap<object, Set<Promise<Pooled>>>}
+ */
 const abandoned = new WeakMap();
 
 /**
  * Takes a connection from a pool. A pool does not cancel a request: one of a call that was given up serves the next call,
  * so that waiting requests do not add up.
+ * @template {Pooled} Connection
+ * @param {object} pool
+ * @param {AbortSignal} signal
+ * @param {() => Promise<Connection>} request
  */
 async function takeConnection(pool, signal, request) {
   if (!abandoned.has(pool)) abandoned.set(pool, new Set());
-  const requests = abandoned.get(pool);
+  const requests = /** @type {Set<Promise<Connection>>} */ (abandoned.get(pool));
   const [first] = requests;
   requests.delete(first);
   const requested = first ?? request();
@@ -58,8 +72,14 @@ async function takeConnection(pool, signal, request) {
 
 /**
  * Runs `run` on a connection of a pool.
- * @param request requests a connection, which has `release()`
- * @param destroy takes it out of its pool
+ * @template {Pooled} Connection
+ * @template T
+ * @param {object} own `destroy` takes a connection out of its pool
+ * @param {object} own.pool
+ * @param {() => Promise<Connection>} own.request
+ * @param {(connection: Connection) => void} own.destroy
+ * @param {AbortSignal} signal
+ * @param {(connection: Connection) => Promise<T>} run
  */
 async function onPool({ pool, request, destroy }, signal, run) {
   signal.throwIfAborted();
@@ -86,10 +106,16 @@ async function onPool({ pool, request, destroy }, signal, run) {
  */
 const TYPES = { getTypeParser: () => String };
 
-/** Of connections whose version of pg has no getTransactionStatus(): the status, as far as it is known. */
+/**
+ * Of connections whose version of pg has no getTransactionStatus(): the status, as far as it is known.
+ * @type {WeakMap<PgClient, string | undefined>}
+ */
 const statuses = new WeakMap();
 
-/** 'I' outside a transaction, 'T' or 'E' inside; undefined or null before the first reply. */
+/**
+ * 'I' outside a transaction, 'T' or 'E' inside; undefined or null before the first reply.
+ * @param {PgClient} connection
+ */
 function statusOf(connection) {
   const ask = propertyOf(connection, 'getTransactionStatus');
   if (ask !== undefined) return ask.call(connection);
@@ -101,21 +127,24 @@ function statusOf(connection) {
   return statuses.get(connection);
 }
 
-/** Replaces each `?` with PostgreSQL's $1, $2, ... */
+/** Replaces each `?` with PostgreSQL's $1, $2, ... @param {string} text */
 function numberParameters(text) {
   let n = 0;
   return text.replaceAll('?', () => `$${++n}`);
 }
 
 /**
- * Runs statements with `?` placeholders on a Pool of `pg`.
- * @param request requests a connection of another pool
- * @returns a function of a statement, its values and a signal, which returns rows
+ * Runs statements on a Pool of `pg`.
+ * @param {string} name of the store
+ * @param {object} pool a PgPool, unless there is a `request`
+ * @param {() => Promise<PgClient>} [request] requests a connection of another pool
+ * @returns {Query}
  */
-function queryPostgres(name, pool, request = () => pool.connect()) {
+function queryPostgres(name, pool, request = () => /** @type {PgPool} */ (pool).connect()) {
   const own = {
     pool,
     request: async () => ignoreErrors(await request()),
+    /** @param {PgClient} connection */
     destroy: (connection) => connection.release(true),
   };
   return (text, values, signal) =>
@@ -136,19 +165,28 @@ const OWN = { rowsAsArray: false, nestTables: false, typeCast: true, namedPlaceh
 const IN_TRANSACTION = 1;
 const AUTOCOMMIT = 2;
 
-/** A connection of `mysql2`, or of `mysql`, as one of `mysql2/promise`. */
+/**
+ * A connection of `mysql2`, or of `mysql`, as one of `mysql2/promise`.
+ * @param {MysqlCallbacks} connection
+ */
 const promised = (connection) => ({
   connection,
-  query: async (...values) => [await promisify(connection.query).apply(connection, values)],
+  /** @type {MysqlConnection['query']} */
+  query: async (statement) => [await promisify(connection.query).call(connection, statement)],
   release: () => connection.release(),
   destroy: () => connection.destroy(),
 });
 
 /**
  * Runs a statement on a connection of `mysql2/promise`.
- * @returns of a change as many rows as it has changed, with `insertId`
+ * @param {string} name of the store
+ * @param {Pick<MysqlConnection, 'query'>} connection
+ * @param {string} text
+ * @param {Value[]} values
+ * @returns {ReturnType<Query>} of a change as many rows as it has changed, with `insertId`
  */
 async function runMysql(name, connection, text, values) {
+  /** @param {[MysqlResult, ...unknown[]]} reply */
   const check = ([{ serverStatus }]) => {
     if ((serverStatus & (IN_TRANSACTION | AUTOCOMMIT)) !== AUTOCOMMIT) throw uncommittedError(name);
   };
@@ -158,12 +196,21 @@ async function runMysql(name, connection, text, values) {
   if (/^S(ELECT|HOW)/.test(text)) return result;
   check(reply);
   const { affectedRows, insertId } = result;
-  return Array.from({ length: affectedRows }, () => ({ insertId }));
+  return Array.from({ length: affectedRows }, () => /** @type {Row} */ ({ insertId }));
 }
 
-/** As `queryPostgres`, on a pool of `mysql2` or `mysql2/promise`. */
+/**
+ * As `queryPostgres`, on a pool of `mysql2` or `mysql2/promise`.
+ * @param {string} name
+ * @param {object} pool a MysqlPool, unless there is a `request`
+ * @param {() => Promise<MysqlConnection>} [request]
+ * @returns {Query}
+ */
 function queryMysql(name, pool, request) {
-  const promising = typeof propertyOf(pool, 'promise') === 'function' ? pool.promise() : pool;
+  const promise = propertyOf(pool, 'promise');
+  const promising = /** @type {MysqlPool} */ (
+    typeof promise === 'function' ? promise.call(pool) : pool
+  );
   const own = {
     pool,
     async request() {
@@ -172,6 +219,7 @@ function queryMysql(name, pool, request) {
       ignoreErrors(connection.connection ?? connection);
       return connection;
     },
+    /** @param {MysqlConnection} connection */
     destroy: (connection) => connection.destroy(),
   };
   return (text, values, signal) =>

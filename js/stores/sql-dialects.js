@@ -5,12 +5,19 @@ const { argumentError, configError, describe } = require('../messages/errors.js'
 const { readOptions } = require('./options.js');
 const { NONE, propertyOf } = require('../ids/properties.js');
 
-/** Whether a server's error has this code, or this number. */
-const isError = (failure, code, errno) =>
-  propertyOf(failure, 'code') === code ||
-  (errno !== undefined && propertyOf(failure, 'errno') === errno);
+/** @import { Dialect, DialectName, Text } from './types.d.ts' */
 
-/** A column's text, whatever type the client returns. */
+/**
+ * Whether a server's error has this code, or this number.
+ * @param {unknown} failure
+ * @param {string} code
+ * @param {number} [errno]
+ */
+const isError = (failure, code, errno) =>
+  propertyOf(/** @type {object} */ (failure), 'code') === code ||
+  (errno !== undefined && propertyOf(/** @type {object} */ (failure), 'errno') === errno);
+
+/** A column's text, whatever type the client returns. @param {Text} value */
 const textOf = (value) => (typeof value === 'string' ? value : Buffer.from(value).toString());
 
 /** Of PostgreSQL. */
@@ -19,10 +26,10 @@ const NOW = 'CAST(CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) A
 /**
  * PostgreSQL's values are read as text, which is the same in all settings of sessions and clients: bytes as hexadecimal
  * digits, whatever bytea_output is, and numbers as digits, whether a client reads them as text or as binary.
+ * @type {Record<DialectName, Dialect>}
  */
 const DIALECTS = {
   postgres: {
-    // Where the table is, else where it would be created.
     home: (table) =>
       `SELECT COALESCE(
          (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -39,7 +46,7 @@ const DIALECTS = {
     textType: 'BYTEA',
     toColumn: (text) => text,
     textOfRecord: "encode(text, 'hex') AS text",
-    toText: (digits) => Buffer.from(digits, 'hex').toString(),
+    toText: (/** @type {string} */ digits) => Buffer.from(digits, 'hex').toString(),
     unlessExists: ' ON CONFLICT DO NOTHING',
     returning: ` RETURNING ${NOW} AS now`,
     isMissing: (failure) => isError(failure, '42P01'),
@@ -56,7 +63,7 @@ const DIALECTS = {
     // Binary columns compare as bytes whatever the database's collation is.
     type: (length) => `VARBINARY(${length})`,
     textType: 'BLOB',
-    toColumn: (text) => Buffer.from(text),
+    toColumn: (/** @type {string} */ text) => Buffer.from(text),
     textOfRecord: 'text',
     toText: textOf,
     // INSERT IGNORE would cut values, too.
@@ -71,10 +78,18 @@ const DIALECTS = {
 /** The table of records. */
 const RECORDS = 'snowdrift_records';
 
-/** Its name, qualified where there is a schema. */
+/**
+ * Its name, qualified where there is a schema.
+ * @param {DialectName} dialect
+ * @param {string | undefined} schema
+ */
 const recordsIn = (dialect, schema) =>
   schema === undefined ? RECORDS : `${DIALECTS[dialect].quote(schema)}.${RECORDS}`;
 
+/**
+ * @param {DialectName} dialect
+ * @param {string} [table]
+ */
 function createRecords(dialect, table = RECORDS) {
   const { type, textType } = DIALECTS[dialect];
   return `CREATE TABLE IF NOT EXISTS ${table} (
@@ -86,14 +101,17 @@ function createRecords(dialect, table = RECORDS) {
 )`;
 }
 
-/** By type of a TypeORM DataSource. */
+/** By type of a TypeORM DataSource. @type {Record<string, DialectName>} */
 const TYPEORM = {
   postgres: 'postgres',
   mysql: 'mysql',
   mariadb: 'mysql',
 };
 
-/** The type of a TypeORM DataSource, and its dialect. */
+/**
+ * The type of a TypeORM DataSource, and its dialect.
+ * @param {{ options?: { type?: string } }} dataSource
+ */
 function dialectOf(dataSource) {
   const { type } = dataSource.options ?? NONE;
   if (Object.hasOwn(TYPEORM, type)) return { type, dialect: TYPEORM[type] };
@@ -103,7 +121,10 @@ function dialectOf(dataSource) {
   );
 }
 
-/** The table as a migration, for databases in which applications may not create tables. */
+/**
+ * The table as a migration, for databases in which applications may not create tables.
+ * @type {typeof import('./postgres.d.ts').sql}
+ */
 function sql(dialect, options) {
   if (!Object.hasOwn(DIALECTS, dialect)) {
     const names = Object.keys(DIALECTS).join("', '");

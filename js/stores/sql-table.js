@@ -4,11 +4,14 @@
 const { configError, describe } = require('../messages/errors.js');
 const { DIALECTS } = require('./sql-dialects.js');
 
+/** @import { Dialect, DialectName, Query } from './types.d.ts' */
+
 /**
  * A table's qualified name: by the option `schema`, or where it is when it is looked for first. An application may move its
  * connection later (`SET search_path`, `USE`), and another table would give the same IDs.
- * @param query runs a statement that reads, and returns its rows
- * @returns a function of a signal
+ * @param {string} table
+ * @param {{ name: string, dialect: DialectName, schema: string | undefined, query: Query }} store
+ * @returns {(signal: AbortSignal) => Promise<string>}
  */
 function locate(table, { name, dialect, schema, query }) {
   const { home, quote } = DIALECTS[dialect];
@@ -32,7 +35,13 @@ function locate(table, { name, dialect, schema, query }) {
   };
 }
 
-/** Inserts, and creates the table if it is missing. */
+/**
+ * Inserts, and creates the table if it is missing.
+ * @template T
+ * @param {Dialect} dialect
+ * @param {() => Promise<T>} insert
+ * @param {() => Promise<unknown>} create
+ */
 async function insertAnywhere({ isMissing }, insert, create) {
   try {
     return await insert();

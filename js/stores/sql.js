@@ -19,6 +19,9 @@ const { createRegister, decode } = require('./register.js');
 const { DIALECTS, RECORDS, createRecords, textOf } = require('./sql-dialects.js');
 const { insertAnywhere, locate } = require('./sql-table.js');
 
+/** @import { SqlStoreOptions } from './store.d.ts' */
+/** @import { DialectName, LeaseRecord, Query, Row, Value } from './types.d.ts' */
+
 /** The most tries of a statement that fails with a conflict (`isConflict`). */
 const MAX_TRIES = 20;
 
@@ -26,10 +29,10 @@ const MAX_TRIES = 20;
 const MOST_NAMES = 1000;
 
 /**
- * @param kind of the store, in its name
- * @param queryOf returns, for the store's name, what runs one statement with `?` placeholders until a signal is aborted, in a
- *   transaction of its own, or throws. It returns the rows of a SELECT or RETURNING; of another change as many rows as it has
- *   changed
+ * @param {string} kind of the store, in its name
+ * @param {DialectName} dialect
+ * @param {SqlStoreOptions | undefined} options
+ * @param {(name: string) => Query} queryOf returns what runs its statements, for the store's name
  */
 function sqlRegister(kind, dialect, options, queryOf) {
   const { namespace, schema } = readOptions(options, ['namespace', 'schema']);
@@ -39,8 +42,10 @@ function sqlRegister(kind, dialect, options, queryOf) {
     DIALECTS[dialect],
   );
   const { homes, quote, isConflict, isDuplicate, isMissing } = ownOf(differing);
+  /** @param {Row} row */
   const timeOf = ({ now }) => (now === undefined ? undefined : Number(now));
 
+  /** @type {Query} */
   async function run(text, values, signal) {
     for (let tries = 1; ; tries++) {
       signal.throwIfAborted();
@@ -54,7 +59,13 @@ function sqlRegister(kind, dialect, options, queryOf) {
 
   const tableOf = locate(RECORDS, { name, dialect, schema, query: run });
 
-  /** The rows under a condition; none if there is no table. */
+  /**
+   * The rows under a condition; none if there is no table.
+   * @param {AbortSignal} signal
+   * @param {string} columns
+   * @param {string} condition
+   * @param {string[]} values
+   */
   async function select(signal, columns, condition, ...values) {
     const text = `SELECT ${columns}, ${now} AS now FROM ${await tableOf(signal)} WHERE ${condition}`;
     return run(text, values.map(toColumn), signal).catch((failure) => {
@@ -63,6 +74,10 @@ function sqlRegister(kind, dialect, options, queryOf) {
     });
   }
 
+  /**
+   * @param {string} key
+   * @param {AbortSignal} signal
+   */
   async function read(key, signal) {
     const condition = 'namespace = ? AND name = ? FOR UPDATE';
     const [row] = await select(signal, `token, ${textOfRecord}`, condition, namespace, key);
@@ -71,6 +86,13 @@ function sqlRegister(kind, dialect, options, queryOf) {
     return { record: decode(name, key, stored), now: timeOf(row) };
   }
 
+  /**
+   * @typedef {[namespace: string, key: string, before: string | undefined]} Where
+   * @param {string} table
+   * @param {LeaseRecord} record
+   * @param {Where} where
+   * @param {AbortSignal} signal
+   */
   async function update(table, { token, text }, where, signal) {
     const set = `UPDATE ${table} SET token = ?, text = ?`;
     const condition = 'namespace = ? AND name = ? AND token = ?';
@@ -78,6 +100,7 @@ function sqlRegister(kind, dialect, options, queryOf) {
     return run(`${set} WHERE ${condition}${returning}`, values, signal);
   }
 
+  /** @type {typeof update} */
   async function insert(table, { token, text }, [, key], signal) {
     const into = `INSERT INTO ${table} (namespace, name, token, text) VALUES (?, ?, ?, ?)`;
     const values = [...[namespace, key, token].map(toColumn), Buffer.from(text)];
@@ -92,11 +115,12 @@ function sqlRegister(kind, dialect, options, queryOf) {
   return createRegister({
     name,
     read,
-    now: async (signal) => timeOf((await run(`SELECT ${now} AS now`, [], signal))[0]),
+    now: async (signal) => Number((await run(`SELECT ${now} AS now`, [], signal))[0].now),
 
     async write(key, record, before, signal) {
       const change = before === undefined ? insert : update;
       const table = await tableOf(signal);
+      /** @type {Where} */
       const where = [namespace, key, before];
       const [changed] = await change(table, record, where, signal).catch((failure) => {
         if (isDuplicate?.(failure) || isMissing(failure)) return [];
@@ -117,7 +141,8 @@ function sqlRegister(kind, dialect, options, queryOf) {
     async schemas(signal) {
       const table = await tableOf(signal);
       const rows = await run(homes(RECORDS), [], signal);
-      return rows.map(({ home }) => home).filter((home) => `${quote(home)}.${RECORDS}` !== table);
+      const names = rows.map(({ home }) => String(home));
+      return names.filter((home) => `${quote(home)}.${RECORDS}` !== table);
     },
   });
 }

@@ -9,22 +9,40 @@ const { promised, queryMysql, queryPostgres } = require('./sql-clients.js');
 const { dialectOf, sql } = require('./sql-dialects.js');
 const { sqlRegister } = require('./sql.js');
 
-/** By dialect: what runs statements in a transaction of their own. */
+/** @import { DialectName, MysqlCallbacks, PgClient, Query } from './types.d.ts' */
+
+/**
+ * What is used of a DataSource. A driver's connections are those of its client.
+ * @typedef {{ driver: { obtainMasterConnection(): Promise<unknown> }, isInitialized?: boolean }} Source
+ */
+
+/**
+ * By dialect: what runs statements in a transaction of their own.
+ * @type {Record<DialectName, (name: string, source: Source) => Query>}
+ */
 const QUERIES = {
   postgres: (name, source) =>
-    queryPostgres(name, source, async () => (await source.driver.obtainMasterConnection())[0]),
+    queryPostgres(name, source, async () => {
+      const [client] = /** @type {[PgClient]} */ (await source.driver.obtainMasterConnection());
+      return client;
+    }),
 
   mysql: (name, source) =>
-    queryMysql(name, source, async () => promised(await source.driver.obtainMasterConnection())),
+    queryMysql(name, source, async () =>
+      promised(/** @type {MysqlCallbacks} */ (await source.driver.obtainMasterConnection())),
+    ),
 };
 
+/** @type {typeof import('./typeorm.d.ts').typeorm} */
 function typeorm(dataSource, options) {
   checkClient(dataSource, { createQueryRunner: 'function' }, 'typeorm() takes a DataSource');
   const { type, dialect } = dialectOf(dataSource);
+  const source = /** @type {Source} */ (dataSource);
+  /** @type {(name: string) => Query} */
   const queryOf = (name) => {
-    const query = QUERIES[dialect](name, dataSource);
+    const query = QUERIES[dialect](name, source);
     return async (...values) => {
-      if (dataSource.isInitialized !== false) return query(...values);
+      if (source.isInitialized !== false) return query(...values);
       throw configError(
         'the DataSource is not initialized: await dataSource.initialize() before the lease',
       );

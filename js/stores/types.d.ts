@@ -1,7 +1,12 @@
 // The types that the stores share, for the compiler only: no package has this file.
 
-import type { SnowFlakeError } from '../../index.js';
-import type { CallOptions, LeaseRecord, LeaseStore } from './store.js';
+import type {
+  AssignRequest,
+  CallOptions,
+  LeaseRecord,
+  LeaseStore,
+  WorkerNodeStore,
+} from './store.js';
 
 export type { CallOptions, LeaseRecord, LeaseStore };
 
@@ -17,13 +22,11 @@ export interface ReadReply<Found = LeaseRecord> {
 
 /** A reply of a write. */
 export type WriteReply<Found = LeaseRecord> =
-  | { isWritten: true; now?: number | undefined }
+  | { isWritten: true; found?: undefined; now?: number | undefined }
   | { isWritten: false; found: Found | undefined; now?: number | undefined };
 
 /** A record of a directory, or the reason that nobody can use its file. */
-export type FileRecord =
-  | LeaseRecord
-  | { failure: SnowFlakeError; token?: undefined; text?: undefined };
+export type FileRecord = LeaseRecord | { failure: Error; token?: undefined; text?: undefined };
 
 /** What registers of this package have, besides the calls. */
 interface Traits {
@@ -59,8 +62,134 @@ interface Calls<Found, Last> {
 /** A store of this package, as its leases and the commands use it. */
 export interface Register<Found = LeaseRecord> extends Traits, Calls<Found, CallOptions> {}
 
+/** A store that assigns worker IDs by the rows of a table. */
+export interface RowStore extends WorkerNodeStore {
+  assignRow(request: RowRequest): Promise<Assigned>;
+}
+
+export interface RowRequest extends AssignRequest {
+  ttl: number;
+  /** The name of this host, for people. */
+  host: string;
+  /** The start of this process, Unix ms. */
+  started: number;
+}
+
+/** A worker ID, and the register for its holder. */
+export interface Assigned {
+  workerId: number;
+  register: Register;
+}
+
 /** The functions of a store, from which createRegister() makes a register. */
 export interface Adapter<Found = LeaseRecord> extends Traits, Calls<Found, AbortSignal> {
   /** Whether what they throw is the application's, but for the errors that they note as a client's. */
   notesErrors?: boolean;
+}
+
+// Clients of SQL databases: what is used of them, since an application may have any of their versions.
+
+/** A column as text. */
+export type Text = string | Uint8Array;
+
+/** A row: it has the columns that its statement names. */
+export interface Row {
+  token: Text;
+  text: Text;
+  namespace: Text;
+  now: number | string;
+  home: string | null;
+  insertId: number | string;
+  // Of a WORKER_NODE table.
+  worker: number | string;
+  host: unknown;
+  port: unknown;
+  created: unknown;
+}
+
+export type Value = Text | number | undefined;
+
+/**
+ * Runs one statement with `?` placeholders until a signal is aborted, in a transaction of its own, or throws. Returns the rows of a
+ * SELECT or RETURNING; of another change as many rows as it has changed.
+ */
+export type Query = (text: string, values: Value[], signal: AbortSignal) => Promise<Row[]>;
+
+export type DialectName = 'postgres' | 'mysql';
+
+export interface Dialect {
+  /** Selects the schema of a table as `home`: where it is, else where it would be created. */
+  home(table: string): string;
+  /** Selects those of all tables of that name. */
+  homes(table: string): string;
+  quote(name: string): string;
+  now: string;
+  type(length: number): string;
+  textType: string;
+  toColumn(text: string | undefined): Value;
+  textOfRecord: string;
+  toText(column: Text): string;
+  unlessExists: string;
+  returning: string;
+  isDuplicate?(failure: unknown): boolean;
+  isMissing(failure: unknown): boolean;
+  isConflict(failure: unknown): boolean;
+}
+
+/** What is used of a socket. */
+export interface Socket {
+  emit(...event: unknown[]): boolean;
+  destroy(failure?: unknown): void;
+}
+
+/** A client that keeps its socket as `stream`. */
+export interface Streaming {
+  stream?: Socket | null;
+}
+
+/** A connection of a pool. */
+export interface Pooled {
+  connection?: Streaming | null;
+  release(): void;
+}
+
+export interface PgPool {
+  connect(): Promise<PgClient>;
+}
+
+export interface PgClient extends Pooled {
+  query(query: { text: string; values: Value[]; types: object }): Promise<{ rows: Row[] }>;
+  release(isBroken?: boolean): void;
+  getTransactionStatus?(): string | null | undefined;
+  connection?: PgConnection | null;
+}
+
+interface PgConnection extends Streaming {
+  on(event: 'readyForQuery', listener: (reply: { status: string }) => void): unknown;
+}
+
+/** A pool of `mysql2/promise`; one of `mysql2` has it as `promise()`. */
+export interface MysqlPool {
+  getConnection(): Promise<MysqlConnection>;
+}
+
+export type MysqlStatement = string | { sql: string; values: Value[] };
+
+/** A connection of `mysql2/promise`. */
+export interface MysqlConnection extends Pooled {
+  query(statement: MysqlStatement): Promise<[MysqlResult, ...unknown[]]>;
+  destroy(): void;
+}
+
+/** Of a change; of a SELECT or SHOW the rows. */
+export type MysqlResult = Row[] & { serverStatus: number; affectedRows: number; insertId: number };
+
+/** A connection of `mysql2`, or of `mysql`. */
+export interface MysqlCallbacks extends Streaming {
+  query(
+    statement: MysqlStatement,
+    callback: (failure: Error | null, result: MysqlResult) => void,
+  ): void;
+  release(): void;
+  destroy(): void;
 }

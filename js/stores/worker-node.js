@@ -21,6 +21,10 @@ const { POOLS, queryMysql, queryPostgres, uncommittedError } = require('./sql-cl
 const { DIALECTS } = require('./sql-dialects.js');
 const { insertAnywhere, locate } = require('./sql-table.js');
 
+/** @import { DialectName, Query, Register, RowRequest, RowStore, Value } from './types.d.ts' */
+
+/** A row of this process. `mark`: of what else it has. @typedef {{ id: number, mark: string }} Mark */
+
 /** UidGenerator's WorkerNodeType. */
 const TYPES = { container: 1, actual: 2 };
 
@@ -30,7 +34,17 @@ const LOOK_MS = 1000;
 /** The length of UidGenerator's columns. */
 const MAX_NAME = 64;
 
-/** By dialect: what differs. */
+/**
+ * By dialect: what differs.
+ * @type {Record<DialectName, {
+ *   queryOf: (name: string, pool: object) => Query,
+ *   id: string,
+ *   row: string,
+ *   text: string,
+ *   toText: (text: string) => Value,
+ *   returning: string,
+ * }>}
+ */
 const DATABASES = {
   postgres: {
     queryOf: queryPostgres,
@@ -51,6 +65,10 @@ const DATABASES = {
   },
 };
 
+/**
+ * @param {string} table
+ * @param {string} id
+ */
 const createTable = (table, id) => `CREATE TABLE IF NOT EXISTS ${table} (
   ID ${id} PRIMARY KEY,
   HOST_NAME VARCHAR(64) NOT NULL,
@@ -61,6 +79,7 @@ const createTable = (table, id) => `CREATE TABLE IF NOT EXISTS ${table} (
   CREATED TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP
 )`;
 
+/** @type {typeof import('./worker-node.d.ts').workerNode} */
 function workerNode(pool, options) {
   const { getConnection } = pool === null ? NONE : Object(pool);
   const dialect = getConnection === undefined ? 'postgres' : 'mysql';
@@ -82,7 +101,12 @@ function workerNode(pool, options) {
   const query = ofClient(queryOf(name, pool));
   const tableOf = locate('WORKER_NODE', { name, dialect, schema, query });
 
-  /** The row of this ID; if there is none, the row of the next higher ID. The order is that of the column: no alias has its name. */
+  /**
+   * The row of this ID; if there is none, the row of the next higher ID. The order is that of the column: no alias has its name.
+   * @param {number} workerId
+   * @param {AbortSignal} signal
+   * @returns {Promise<Mark | undefined>}
+   */
   async function readRow(workerId, signal) {
     const [row] = await query(
       `SELECT ${columns} FROM ${await tableOf(signal)} WHERE ID >= ? ORDER BY ID LIMIT 1`,
@@ -95,7 +119,11 @@ function workerNode(pool, options) {
     return { id: Number(id), mark: `${host}:${port} ${at}` };
   }
 
-  /** Whether the table has lost a row, and so assigns its ID again or has done so. */
+  /**
+   * Whether the table has lost a row, and so assigns its ID again or has done so.
+   * @param {Mark} row
+   * @param {number} ttl
+   */
   async function isRowLost({ id, mark }, ttl) {
     try {
       const row = await runWithin(Math.min(LOOK_MS, ttl / 4), (signal) => readRow(id, signal));
@@ -107,7 +135,11 @@ function workerNode(pool, options) {
     }
   }
 
-  /** Inserts a row. Returns it as it was committed. */
+  /**
+   * Inserts a row. Returns it as it was committed.
+   * @param {Pick<RowRequest, 'host' | 'started'>} holder
+   * @param {AbortSignal} signal
+   */
   async function insertRow(holder, signal) {
     const values = [
       toText((host ?? holder.host).slice(0, MAX_NAME)),
@@ -130,7 +162,12 @@ function workerNode(pool, options) {
     return inserted;
   }
 
-  /** A register for the holder of a row, without which each write finds that all is lost. */
+  /**
+   * A register for the holder of a row, without which each write finds that all is lost.
+   * @param {Mark} row
+   * @param {number} ttl
+   * @returns {Register}
+   */
   function registerOf(row, ttl) {
     const register = memory();
     return {
@@ -143,7 +180,8 @@ function workerNode(pool, options) {
     };
   }
 
-  return {
+  /** @type {RowStore} */
+  const store = {
     name,
     // Worker IDs are never reused, so pages of the host would pile up.
     scope: 'process',
@@ -164,6 +202,7 @@ function workerNode(pool, options) {
       return { workerId: row.id, register: registerOf(row, ttl) };
     },
   };
+  return store;
 }
 
 module.exports = { workerNode };

@@ -9,11 +9,31 @@ const { ownOf } = require('../ids/properties.js');
 const { SERVER } = require('../messages/secrets.js');
 const { readLogin } = require('./options.js');
 
+/** @import { ZooKeeperOptions, ZooKeeperTlsOptions } from './zookeeper.d.ts' */
+
+/**
+ * What crosses from Rust: packages/zookeeper/src/lib.rs.
+ * @typedef {{ kind: 'create' | 'createEphemeral' | 'set' | 'delete', path: string, data?: string }} Change
+ * @typedef {{ ca: string, cert?: string, key?: string }} Tls
+ * @typedef {object} Session
+ * @property {() => boolean} hasEnded
+ * @property {() => void} close
+ * @property {(path: string) => Promise<void>} make
+ * @property {(path: string) => Promise<string | null>} get
+ * @property {(path: string) => Promise<string[]>} children
+ * @property {(changes: Change[]) => Promise<{ isDone: boolean, time?: number }>} change
+ * @property {(path: string) => Promise<number>} touch
+ * @typedef {object} Addon
+ * @property {boolean} HAS_TLS
+ * @property {(ensemble: string, sessionMs: number, login?: string, tls?: Tls) => Promise<Session>} connect
+ */
+
 /** After so long without a word the ensemble ends a session, ms. */
 const SESSION_MS = 10_000;
 
 const ENSEMBLE = /^[^/,:@\s]+:\d+(,[^/,:@\s]+:\d+)*(\/\S*)?$/;
 
+/** @returns {Addon} */
 function load() {
   let found;
   try {
@@ -24,6 +44,7 @@ function load() {
   return loadAddon('snowdrift-zookeeper', found.directory, found.load);
 }
 
+/** @param {unknown} ensemble */
 function checkEnsemble(ensemble) {
   if (typeof ensemble === 'string' && ENSEMBLE.test(ensemble)) return;
   // As a URL, since it may have a login.
@@ -33,11 +54,12 @@ function checkEnsemble(ensemble) {
   );
 }
 
-/** What Node trusts, once it was asked for. */
+/** What Node trusts, once it was asked for. @type {Promise<string> | undefined} */
 let trusted;
 
 /** Node's own CAs and those of NODE_EXTRA_CA_CERTS. */
 async function trustedByNode() {
+  /** @type {typeof import('node:tls') & { getCACertificates?(kind: 'default'): string[] }} */
   const tls = require('node:tls');
   // Since Node 22.15.
   if (tls.getCACertificates !== undefined) return tls.getCACertificates('default').join('\n');
@@ -51,14 +73,17 @@ async function trustedByNode() {
   return [...tls.rootCertificates, extra].join('\n');
 }
 
-/** A certificate or key as text. */
+/** A certificate or key as text. @param {unknown} value */
 function readPem(value) {
   if (value instanceof Uint8Array) return Buffer.from(value).toString();
   if (value === undefined || typeof value === 'string') return value;
   throw new TypeError('not PEM');
 }
 
-/** The certificates and the key of an option `tls`, as text. No error has their values. */
+/**
+ * The certificates and the key of an option `tls`, as text. No error has their values.
+ * @param {ZooKeeperTlsOptions} tls
+ */
 function readTls(tls) {
   try {
     if (Object.prototype.toString.call(tls) !== '[object Object]') throw new TypeError('no object');
@@ -76,8 +101,9 @@ function readTls(tls) {
 
 /**
  * A client of an ensemble, with one session.
- * @param options user, password and tls, as in zookeeper.d.ts
- * @param loadClient returns the addon
+ * @param {string} ensemble
+ * @param {Pick<ZooKeeperOptions, 'user' | 'password' | 'tls'>} options
+ * @param {() => Addon} [loadClient] returns the addon
  */
 function createClient(ensemble, options, loadClient = load) {
   const { tls, ...login } = ownOf(options);
@@ -91,18 +117,23 @@ function createClient(ensemble, options, loadClient = load) {
       'this build of snowdrift-zookeeper has no TLS: build it for this platform with the feature tls, or reach the ensemble without TLS',
     );
   }
+  /** @returns {Promise<Tls | undefined>} */
   const certificates = async () => {
     const own = typeof tls === 'function' ? readTls(await tls()) : given;
-    if (own === undefined || own.ca !== undefined) return own;
+    if (own === undefined) return undefined;
+    const { ca } = own;
+    if (ca !== undefined) return { ...own, ca };
     trusted ??= trustedByNode();
     return { ...own, ca: await trusted };
   };
+  /** @param {Tls | undefined} current */
   const connect = (current) =>
     addon.connect(ensemble, SESSION_MS, user && `${user}:${password}`, current);
+  /** @type {Promise<Session> | undefined} */
   let connecting;
 
   return {
-    /** The open session, or a new one. */
+    /** The open session, or a new one. @param {AbortSignal} [signal] */
     async session(signal) {
       signal?.throwIfAborted();
       const before = connecting;

@@ -20,16 +20,22 @@ const { readOptions } = require('./options.js');
 const { createClient } = require('./zookeeper-client.js');
 const { createRegister, decode, encode } = require('./register.js');
 
+/** @import { Change, Session } from './zookeeper-client.js' */
+
 /** The parent of all namespaces. */
 const TOP = '/snowdrift';
 
-/** Writes to it, which returns the ensemble's clock. Creates it first if it is missing: an operator may delete it. */
+/**
+ * Writes to it, which returns the ensemble's clock. Creates it first if it is missing: an operator may delete it.
+ * @param {Session} zk
+ */
 const touch = (zk) =>
   zk.touch(TOP).catch(async () => {
     await zk.make(TOP);
     return zk.touch(TOP);
   });
 
+/** @type {typeof import('./zookeeper.d.ts').zookeeper} */
 function zookeeper(ensemble, options) {
   const names = ['namespace', 'port', 'user', 'password', 'tls'];
   const { namespace, port, ...access } = readOptions(options, names);
@@ -38,9 +44,14 @@ function zookeeper(ensemble, options) {
   const holders = `${TOP}/${namespace}/holders`;
   const { session, close } = createClient(ensemble, access);
   const name = `zookeeper:${ensemble}/${namespace}`;
+  /** @param {string} key */
   const pathOf = (key) => `${root}/${key.replace('/', '-')}`;
+  /**
+   * @param {Session} zk
+   * @param {string} key
+   */
   const recordOf = async (zk, key) => decode(name, key, await zk.get(pathOf(key)));
-  /** By path of a holder's node: the session that created it. */
+  /** By path of a holder's node: the session that created it. @type {Map<string, Session>} */
   const shown = new Map();
 
   return createRegister({
@@ -60,12 +71,15 @@ function zookeeper(ensemble, options) {
       const path = pathOf(key);
       const data = encode(record);
       if (before === undefined) await zk.make(root);
+      /** @type {Change} */
+      const creation = { kind: 'create', path, data };
+      /** @type {Change[]} */
       const replacement = [
         { kind: 'delete', path: `${path}/${before}` },
         { kind: 'set', path, data },
       ];
       const { isDone, time: now } = await zk.change([
-        ...(before === undefined ? [{ kind: 'create', path, data }] : replacement),
+        ...(before === undefined ? [creation] : replacement),
         { kind: 'create', path: `${path}/${record.token}` },
         { kind: 'set', path: TOP },
       ]);
