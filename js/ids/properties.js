@@ -83,8 +83,8 @@ function unknownIn(object, known) {
  */
 const ownOf = (object) => /** @type {Own<T>} */ ({ __proto__: null, ...object });
 
-/** The default options: empty. */
-const NONE = Object.freeze({ __proto__: null });
+/** The default options: empty. @type {Readonly<Record<string, undefined>>} */
+const NONE = Object.freeze(ownOf({}));
 
 /**
  * A copy of an application's object. Reads each property once.

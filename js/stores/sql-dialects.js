@@ -114,7 +114,7 @@ const TYPEORM = {
  */
 function dialectOf(dataSource) {
   const { type } = dataSource.options ?? NONE;
-  if (Object.hasOwn(TYPEORM, type)) return { type, dialect: TYPEORM[type] };
+  if (type !== undefined && Object.hasOwn(TYPEORM, type)) return { type, dialect: TYPEORM[type] };
   const known = Object.keys(TYPEORM).join(', ');
   throw configError(
     `typeorm() takes a DataSource of type ${known}; this one has the type ${describe(type)}`,
