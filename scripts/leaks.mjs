@@ -18,7 +18,7 @@ const TIMES = 3;
 const ALLOWED_BYTES = 256;
 
 /** Tests in which time plays no part: it passes some 40 times as slowly. */
-const TESTS = ['core/ids', 'core/turn'];
+const TESTS = ['generator/ids', 'generator/turn'];
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 // In memory, so that pages can be there, too.

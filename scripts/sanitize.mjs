@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import addons from '../js/runtime/addon.js';
 
 /** Tests in which time plays no part, and whose processes load no other library first. */
-const TESTS = ['core/ids', 'core/reentrancy', 'host/contents-fuzz', 'host/second-user'];
+const TESTS = ['generator/ids', 'generator/reentrancy', 'host/contents-fuzz', 'host/second-user'];
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const directory = join(process.cwd(), 'target/asan');

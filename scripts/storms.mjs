@@ -20,17 +20,17 @@ const npm = (name, ...args) => ['npm', 'run', '--silent', name, ...args];
 
 const RUST = ['cargo', 'test', '--locked', '--quiet', '--no-fail-fast'];
 
+/** The folders of tests, one for each room of the package. */
+const FOLDERS = [
+  ...['ids', 'generator', 'messages', 'runtime', 'public', 'host', 'lease', 'app', 'orm', 'cli'],
+  ...['server', 'package'],
+];
+
 /** The command of each part. */
 const PARTS = {
-  core: tests('__test__/core'),
+  ...Object.fromEntries(FOLDERS.map((name) => [name, tests(`__test__/${name}`)])),
   rust: [...RUST, '--', '--include-ignored', '--skip', 'figures::', '--skip', 'lease::tests::'],
   search: [...RUST, '--release', '--lib', '--', '--include-ignored', 'lease::tests::'],
-  host: tests('__test__/host'),
-  lease: tests('__test__/lease'),
-  app: tests('__test__/app'),
-  orm: tests('__test__/orm'),
-  cli: tests('__test__/cli'),
-  package: tests('__test__/package'),
   zookeeper: tests('packages/zookeeper'),
   leaks: npm('leaks'),
   sanitize: npm('sanitize'),

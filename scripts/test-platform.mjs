@@ -14,13 +14,13 @@ if (existsSync(`artifacts/${file}`)) copyFileSync(`artifacts/${file}`, `js/runti
 
 const names = [
   'app/cluster',
-  'core/bad-input',
-  'core/cached',
-  'core/environment',
-  'core/ids',
-  'core/one-process',
-  'core/turn',
-  'core/uid',
+  'messages/bad-input',
+  'generator/cached',
+  'runtime/environment',
+  'generator/ids',
+  'generator/one-process',
+  'generator/turn',
+  'ids/uid',
   'host/scope',
   'host/state',
 ];

@@ -16,7 +16,8 @@ const PATIENCE = 600_000;
 const TESTS = [
   'host/scope',
   'host/state',
-  ...['one-process', 'ids', 'turn', 'environment'].map((name) => `core/${name}`),
+  ...['one-process', 'ids', 'turn'].map((name) => `generator/${name}`),
+  'runtime/environment',
 ];
 
 /** What these files ask for and Windows, or wine, does not have. */

@@ -1,6 +1,6 @@
 'use strict';
 // Tests of users, by their test runners, with the package as npm installs it: spies, automocks, fake timers. Those of
-// node:test are in core/mocks.test.js and core/fake-timers.test.js, the spies of jest in docs/testing.md.
+// node:test are in generator/mocks.test.js and generator/fake-timers.test.js, the spies of jest in docs/testing.md.
 
 const assert = require('node:assert/strict');
 const { join } = require('node:path');

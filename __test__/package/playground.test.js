@@ -8,7 +8,7 @@ const { readFileSync } = require('node:fs');
 const { createServer } = require('node:http');
 const { describe, test } = require('node:test');
 
-const vectors = require('../core/vectors.json');
+const vectors = require('../ids/vectors.json');
 const { gate } = require('../support/amount.js');
 const { missingBrowser } = require('../support/chromium.js');
 const { json } = require('../support/cli.js');

@@ -96,7 +96,7 @@ describe('other runtimes', { skip: storm, concurrency: 1 }, () => {
   const scratch = new Scratch();
   let tools;
   let bundle;
-  /** The lines of id-probe.mjs in this process. core/id.test.js compares these functions with Rust. */
+  /** The lines of id-probe.mjs in this process. ids/id.test.js compares these functions with Rust. */
   let expected;
 
   /** Bundles a script. */

@@ -77,10 +77,12 @@ describe('npm test', {
     write('packages/zookeeper/index.js', '');
     const amount = readFileSync(join(ROOT, '__test__/support/amount.js'));
     write('__test__/support/amount.js', amount);
-    for (const folder of ['lease', 'host', 'app', 'orm', 'cli']) {
+    for (const folder of 'lease host app orm cli server generator messages runtime public'.split(
+      ' ',
+    )) {
       mkdirSync(join(tree, '__test__', folder));
     }
-    write('__test__/core/few.test.js', TEST);
+    write('__test__/ids/few.test.js', TEST);
     write('__test__/package/addon.test.js', "throw new Error('left to the gate');");
   });
 

@@ -1,4 +1,4 @@
-// An addon beside snowdrift's, for __test__/core/hostile-callers.test.js: array buffers at odd addresses, and objects that
+// An addon beside snowdrift's, for __test__/runtime/hostile-callers.test.js: array buffers at odd addresses, and objects that
 // wrap pointers of its own.
 
 #include <node_api.h>

@@ -6,7 +6,7 @@ const assert = require('node:assert/strict');
 const { BlockCipher, words } = require('../../js/public/block.js');
 const { createKey } = require('../../js/public/key.js');
 const { createSpeller, readText } = require('../../js/public/text.js');
-const { vectors } = require('../core/public-vectors.json');
+const { vectors } = require('../public/public-vectors.json');
 
 const toHex = (base64) => Buffer.from(base64, 'base64').toString('hex');
 const toBase64 = (hex) => Buffer.from(hex, 'hex').toString('base64');

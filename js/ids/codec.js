@@ -1,7 +1,7 @@
 'use strict';
 // Decodes and encodes IDs by their 32-bit halves. Needs no addon and no Node API.
 //
-// src/core/node.rs has the same layout of bits; core/codec.test.js decodes IDs that Rust issued.
+// src/core/node.rs has the same layout of bits; ids/codec.test.js decodes IDs that Rust issued.
 
 const { SnowFlakeError, fromCaller } = require('./error.js');
 const { HIGH, LARGEST_ID, LOW, halves, whole } = require('./halves.js');

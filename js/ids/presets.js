@@ -1,7 +1,7 @@
 'use strict';
 // The named layouts, and the limits of all layouts. Needs no addon and no Node API.
 //
-// src/core/layout.rs has the same limits. core/id.test.js compares them.
+// src/core/layout.rs has the same limits. ids/id.test.js compares them.
 
 /** @import { Layout, LayoutName, Show } from '../types.js' */
 

@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn known_ids_decode_to_their_node_and_time() {
         // The Twitter ID is public. The Discord ID is the example of its API reference. The uid ID is from an article on
-        // UidGenerator. All three are also in `__test__/core/vectors.json`.
+        // UidGenerator. All three are also in `__test__/ids/vectors.json`.
         let twitter = Layout::new([41, 5, 5, 0, 12], 1, 1_288_834_974_657);
         let discord = Layout { epoch_ms: 1_420_070_400_000, ..twitter };
         let uid = Layout::new([28, 0, 22, 0, 13], 1000, 1_463_673_600_000);

@@ -1,6 +1,6 @@
 'use strict';
 // The default instance: which one it is, by SnowFlake.use(), configure() or the environment; and that nothing
-// takes its place by itself. SnowFlake.ready() is in core/ready.test.js.
+// takes its place by itself. SnowFlake.ready() is in generator/ready.test.js.
 
 const assert = require('node:assert/strict');
 const { subscribe, unsubscribe } = require('node:diagnostics_channel');

@@ -3,7 +3,7 @@
 // bad-input.test.js has what each option and call refuses, id.test.js any layout and any ID. A failure prints its seed and the
 // smallest input that fails.
 //
-//   TESTS_TIMES=10 node --test __test__/core/fuzz.test.js
+//   TESTS_TIMES=10 node --test __test__/generator/fuzz.test.js
 //
 // TESTS_SEED=4711 replays a run.
 

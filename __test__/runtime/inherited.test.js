@@ -64,9 +64,8 @@ test('no property of Object.prototype is read where IDs are generated, leased, d
 });
 
 /** Tests that pass with the preload; clients of most servers do not. */
-const TESTS = 'core/cached core/ready host/state lease/lease lease/worker-node app/nestjs'.split(
-  ' ',
-);
+const TESTS =
+  'generator/cached generator/ready host/state lease/lease lease/worker-node app/nestjs'.split(' ');
 
 test('no property of Object.prototype is read in these tests', { skip: storm }, () => {
   for (const name of TESTS) {
