@@ -1,6 +1,17 @@
 'use strict';
 // Options of several commands: for a layout and for a node.
 
+/**
+ * @import { LeaseOptions, SnowFlake as Flake, SnowFlakeOptions } from '../../index.d.ts'
+ * @import { Layout } from '../types.d.ts'
+ */
+
+/**
+ * The values of the flags that a command declares.
+ * @template Options
+ * @typedef {{ [K in keyof Options]?: Options[K] extends { type: 'boolean' } ? boolean : string } & { json?: boolean }} FlagsOf
+ */
+
 const { directoryOf, numberIn, variable } = require('../messages/checks.js');
 const { SnowFlake } = require('../snowflake.js');
 const { configError, describe } = require('../messages/errors.js');
@@ -12,21 +23,26 @@ const { isServer } = require('../stores/url.js');
 const { FILE_HELP, STORE_OPTIONS, readUrl } = require('./store-url.js');
 const { NONE } = require('../ids/properties.js');
 
-const LAYOUT_OPTIONS = { layout: { type: 'string' }, epoch: { type: 'string' } };
+const LAYOUT_OPTIONS = /** @type {const} */ ({
+  layout: { type: 'string' },
+  epoch: { type: 'string' },
+});
 
 const LAYOUT_HELP = `  --layout LAYOUT       node (default), twitter, uid, discord, safe; or the bits of timestamp/datacenter/
                         worker/clock-back/sequence, such as 41/3/5/2/12, or 28/0/22/0/13@1000 for ticks of
                         1000 ms, with the epoch of node
   --epoch TIME          Unix ms, or a date such as 2026-01-01`;
 
-const NODE_OPTIONS = {
+const NODE_OPTIONS = /** @type {const} */ ({
   ...LAYOUT_OPTIONS,
   'datacenter-id': { type: 'string' },
   'worker-id': { type: 'string' },
   state: { type: 'string' },
   lease: { type: 'string' },
   ...STORE_OPTIONS,
-};
+});
+
+/** @typedef {FlagsOf<typeof NODE_OPTIONS>} NodeFlags */
 
 const NODE_HELP = `  --datacenter-id N     default: the environment variable datacenterId
   --worker-id N         default: the environment variable workerId. With a lease from a server, claims it
@@ -36,6 +52,7 @@ const NODE_HELP = `  --datacenter-id N     default: the environment variable dat
 ${FILE_HELP}, and keeps a password out of the process list
 ${LAYOUT_HELP}`;
 
+/** @param {string} layout */
 function readLayoutText(layout) {
   if (Object.hasOwn(layouts, layout)) return layout;
   const bits = layout.includes('@') ? layout : `${layout}@1`;
@@ -46,7 +63,10 @@ function readLayoutText(layout) {
   );
 }
 
-/** The layout that the flags of LAYOUT_OPTIONS name; undefined if none is given. */
+/**
+ * The layout that the flags of LAYOUT_OPTIONS name; undefined if none is given.
+ * @param {FlagsOf<typeof LAYOUT_OPTIONS>} flags
+ */
 function readLayoutFlags({ layout, epoch }) {
   if (layout === undefined && epoch === undefined) return undefined;
   const given = layout === undefined ? layouts.node : readLayoutText(layout);
@@ -60,7 +80,8 @@ function readLayoutFlags({ layout, epoch }) {
 
 /**
  * The whole number of a flag; undefined if it is not given.
- * @param flag the flag as users write it
+ * @param {string} flag the flag as users write it
+ * @param {string | undefined} text
  */
 function readWholeNumber(flag, text, min = 0, max = Number.MAX_SAFE_INTEGER) {
   if (text === undefined) return undefined;
@@ -71,23 +92,34 @@ function readWholeNumber(flag, text, min = 0, max = Number.MAX_SAFE_INTEGER) {
 }
 
 /** The flag of each field of a node, and the layout's bits for it. */
-const NODE_FIELDS = {
+const NODE_FIELDS = /** @type {const} */ ({
   datacenterId: { flag: 'datacenter-id', bitsIn: 'datacenterBits' },
   workerId: { flag: 'worker-id', bitsIn: 'workerBits' },
-};
+});
 
-/** The datacenter and worker ID that flags name. @param layout the layout, if it is known */
+const NODE_NAMES = /** @type {const} */ (['datacenterId', 'workerId']);
+
+/**
+ * The datacenter and worker ID that flags name.
+ * @param {NodeFlags} flags
+ * @param {Layout} layout
+ */
 function readNodeFlags(flags, layout) {
-  const entries = Object.entries(NODE_FIELDS).map(([name, { flag, bitsIn }]) => {
-    const max = layout && 2 ** layout[bitsIn] - 1;
-    return [name, readWholeNumber(`--${flag}`, flags[flag], 0, max)];
-  });
-  return Object.fromEntries(entries);
+  const read = (/** @type {typeof NODE_NAMES[number]} */ name) => {
+    const { flag, bitsIn } = NODE_FIELDS[name];
+    return readWholeNumber(`--${flag}`, flags[flag], 0, 2 ** layout[bitsIn] - 1);
+  };
+  return { datacenterId: read('datacenterId'), workerId: read('workerId') };
 }
 
-/** Throws if neither flags nor the environment name what a generator needs. */
+/**
+ * Throws if neither flags nor the environment name what a generator needs.
+ * @param {ReturnType<typeof readNodeFlags>} node
+ * @param {Layout} layout
+ * @param {boolean} takesAnyWorker
+ */
 function checkNode(node, layout, takesAnyWorker) {
-  const missing = Object.keys(NODE_FIELDS).filter((name) => {
+  const missing = NODE_NAMES.filter((name) => {
     const isNeeded =
       layout[NODE_FIELDS[name].bitsIn] > 0 && !(name === 'workerId' && takesAnyWorker);
     return isNeeded && node[name] === undefined && environmentOf(name) === undefined;
@@ -105,14 +137,19 @@ function checkNode(node, layout, takesAnyWorker) {
   );
 }
 
-/** The URL of a lease's store, and whether a flag named it; undefined without a lease. */
+/**
+ * The URL of a lease's store, and whether a flag named it; undefined without a lease.
+ * @param {NodeFlags} flags
+ * @param {number} [workerId]
+ */
 function readLease(flags, workerId) {
   const ofEnvironment = variable('SNOWDRIFT_LEASE');
   const isFlag = flags.lease !== undefined;
   const isSet = ofEnvironment !== undefined && variable('SNOWDRIFT_STATE') === undefined;
-  if (!isFlag && (!isSet || flags.state !== undefined)) return undefined;
+  const text = flags.lease ?? (isSet && flags.state === undefined ? ofEnvironment : undefined);
+  if (text === undefined) return undefined;
   const name = isFlag ? '--lease' : 'the environment variable SNOWDRIFT_LEASE';
-  const url = readUrl(name, isFlag ? flags.lease : ofEnvironment);
+  const url = readUrl(name, text);
   if (flags.state !== undefined || (workerId !== undefined && !isServer(url))) {
     throw configError(
       `${name} takes any free worker ID: leave out --worker-id and --state, or the lease`,
@@ -123,7 +160,10 @@ function readLease(flags, workerId) {
 
 /**
  * Opens the generator of NODE_OPTIONS.
- * @param ofServer the options of a lease from a server
+ * @param {NodeFlags} flags
+ * @param {SnowFlakeOptions} [more]
+ * @param {LeaseOptions} [ofServer] the options of a lease from a server
+ * @returns {Promise<Flake>}
  */
 async function openGenerator(flags, more = NONE, ofServer = NONE) {
   const layout = readLayoutFlags(flags);

@@ -1,6 +1,13 @@
 'use strict';
 // `snowdrift layout`
 
+/**
+ * @import { FlagsOf } from './flags.js'
+ * @import { CommandIo } from './main.js'
+ *
+ * @typedef {ReturnType<typeof capacityOf>} Capacity
+ */
+
 const { capacityOf } = require('../ids/capacity.js');
 const { layouts } = require('../ids/layouts.js');
 const { bitsOf } = require('../ids/layout-key.js');
@@ -18,6 +25,11 @@ ${LAYOUT_HELP}`;
 
 const options = LAYOUT_OPTIONS;
 
+/**
+ * @param {FlagsOf<typeof options>} flags
+ * @param {string[]} positionals
+ * @param {CommandIo} io
+ */
 async function run(flags, positionals, { show, usage }) {
   const named = [...positionals, flags.layout].filter((one) => one !== undefined);
   if (named.length > 1) {
@@ -26,7 +38,9 @@ async function run(flags, positionals, { show, usage }) {
   const [given] = named;
   const layout = readLayoutFlags({ layout: given, epoch: flags.epoch });
   if (layout === undefined) {
-    const all = Object.entries(layouts).map(([name, layout]) => [name, capacityOf(layout)]);
+    const all = Object.entries(layouts).map(
+      ([name, layout]) => /** @type {const} */ ([name, capacityOf(layout)]),
+    );
     show(Object.fromEntries(all), () => all.map((one) => format(...one)).join('\n\n'));
     return;
   }
@@ -36,15 +50,22 @@ async function run(flags, positionals, { show, usage }) {
   show(capacity, () => format(title, capacity));
 }
 
-/** The next change of the decimal length. */
+/**
+ * The next change of the decimal length.
+ * @param {Capacity} capacity
+ */
 function nextLength({ digits: changes }) {
-  const next = changes.find(({ from }) => Date.parse(from) > Date.now());
+  const next = changes.find((change) => Date.parse(change.from) > Date.now());
   if (next === undefined) return 'no more from now on';
   return `${next.digits} from ${next.from}: IDs stored as decimal text then sort wrong`;
 }
 
+/**
+ * @param {string} name
+ * @param {Capacity} capacity
+ */
 function format(name, capacity) {
-  const grouped = (count) => BigInt(count).toLocaleString('en-US');
+  const grouped = (/** @type {string} */ count) => BigInt(count).toLocaleString('en-US');
   const ended =
     capacity.yearsLeft === 0
       ? 'none: its timestamp has overflowed, choose a later epoch'

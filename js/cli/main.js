@@ -2,6 +2,34 @@
 'use strict';
 // `npx snowdrift`: runs a command. Exit codes: 0 success, 1 failure, 2 wrong usage or options.
 
+/**
+ * @import { ReadStream } from 'node:tty'
+ * @import { ParseArgsConfig } from 'node:util'
+ *
+ * @typedef {NodeJS.ReadableStream & Partial<Pick<ReadStream, 'isTTY'>>} Input
+ *
+ * The input and output of commands.
+ * @typedef {object} Io
+ * @property {Input} stdin
+ * @property {(text: string) => void} print
+ * @property {(text: string) => void} complain escapes control characters, which may come from an argument
+ * @property {(message: string) => Error} usage the error of a wrong usage
+ *
+ * Prints a value as JSON with --json, else what `format` returns.
+ * @typedef {<T>(value: T, format: (value: T) => string) => void} Show
+ * @typedef {Io & { show: Show }} CommandIo
+ *
+ * @typedef {object} CliCommand
+ * @property {string} help
+ * @property {NonNullable<ParseArgsConfig['options']>} options
+ * @property {(flags: Flags, positionals: string[], io: CommandIo) => Promise<void>} run
+ *
+ * @typedef {Record<string, string | boolean | undefined>} Flags
+ * @typedef {{ values: Flags, positionals: string[] }} Arguments
+ * @typedef {{ stdin: Input, stdout: Output, stderr: Output }} Streams like a process's
+ * @typedef {{ write: (text: string) => unknown }} Output
+ */
+
 const { inspect, parseArgs } = require('node:util');
 
 const { SnowFlakeError, isMissing } = require('../messages/errors.js');
@@ -11,6 +39,7 @@ const { printable, redact, redactForeign, sanitize } = require('../messages/secr
 const { applyLeaseFile } = require('./store-url.js');
 const { NONE } = require('../ids/properties.js');
 
+/** @type {Record<string, () => CliCommand>} */
 const COMMANDS = {
   next: () => require('./next.js'),
   parse: () => require('./parse.js'),
@@ -43,23 +72,24 @@ const HELP = `Usage: snowdrift <command> [options]
 
 class UsageError extends Error {}
 
-const isHelp = (text) => ['--help', '-h', 'help'].includes(text);
-const isCommand = (name) => Object.hasOwn(COMMANDS, name);
+const isHelp = (/** @type {string} */ text) => ['--help', '-h', 'help'].includes(text);
+const isCommand = (/** @type {string} */ name) => Object.hasOwn(COMMANDS, name);
 
 /** The first words of commands of two words. */
 const GROUPS = ['namespace', 'public'];
 
+/** @param {string} group */
 function helpOf(group) {
   const commands = HELP.split('\n').filter((line) => line.startsWith(`  ${group} `));
   return `Usage: snowdrift ${group} <command> [options]\n\n${commands.join('\n')}`;
 }
 
-/** @param given the unknown command, which may be a key by mistake */
+/** @param {string} given the unknown command, which may be a key by mistake */
 function noCommand(given) {
   if (given.startsWith('-')) return new UsageError('the command comes first: snowdrift next -n 5');
   const name = hideKeys(given);
   const names = Object.keys(COMMANDS);
-  const lastOf = (words) => words.split(' ').at(-1);
+  const lastOf = (/** @type {string} */ words) => words.split(' ').at(-1);
   const meant =
     names.find((one) => lastOf(one) === lastOf(name)) ?? suggestedName(name, [...names, ...GROUPS]);
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
@@ -68,7 +98,11 @@ function noCommand(given) {
   );
 }
 
-/** Refuses an empty argument, such as from an unset variable of a shell. */
+/**
+ * Refuses an empty argument, such as from an unset variable of a shell.
+ * @param {string} name the command
+ * @param {Arguments} read
+ */
 function checkNotEmpty(name, { values, positionals }) {
   const flag = Object.keys(values).find((one) => values[one] === '');
   if (flag === undefined && !positionals.includes('')) return;
@@ -78,7 +112,11 @@ function checkNotEmpty(name, { values, positionals }) {
   );
 }
 
-/** Runs the command that the arguments name, or prints help. */
+/**
+ * Runs the command that the arguments name, or prints help.
+ * @param {string[]} argv
+ * @param {Io} io
+ */
 async function runNamed(argv, io) {
   if (['--version', '-v'].includes(argv[0])) {
     return io.print(require('../../package.json').version);
@@ -97,18 +135,27 @@ async function runNamed(argv, io) {
   throw noCommand(isGroup ? `${first} ${second}` : first);
 }
 
-/** Runs a command, or prints its help. Returns its exit code, or undefined for success. */
+/**
+ * Runs a command, or prints its help.
+ * @param {string} name
+ * @param {string[]} args
+ * @param {Io} io
+ */
 async function run(name, args, io) {
   const command = COMMANDS[name]();
+  /** @type {CliCommand['options']} */
   const options = {
     ...command.options,
     json: { type: 'boolean' },
     help: { type: 'boolean', short: 'h' },
   };
+  /** @type {Arguments} */
   let read;
   try {
-    read = parseArgs({ args, options, allowPositionals: true });
-  } catch ({ message }) {
+    // No flag is declared as a list.
+    read = /** @type {Arguments} */ (parseArgs({ args, options, allowPositionals: true }));
+  } catch (failure) {
+    const { message } = /** @type {Error} */ (failure);
     // Removes Node's advice on arguments that start with a dash.
     const said = message.replace(/\. To specify a positional.*$|\.$/s, '').replaceAll('\n', ' ');
     const what = hideKeys(said);
@@ -119,18 +166,22 @@ async function run(name, args, io) {
   }
   if (read.values.help) return io.print(command.help);
   checkNotEmpty(name, read);
+  /** @type {Show} */
   const show = (value, format) =>
     io.print(read.values.json ? JSON.stringify(value, undefined, 2) : format(value));
   await applyLeaseFile(read.values, read.positionals, io);
-  return await command.run(read.values, read.positionals, { ...io, show });
+  await command.run(read.values, read.positionals, { ...io, show });
 }
 
-/** The input and output of commands. */
+/**
+ * The input and output of commands.
+ * @param {Streams} streams
+ * @returns {Io}
+ */
 function ioOf({ stdin, stdout, stderr }) {
   return {
     stdin,
     print: (text) => void stdout.write(`${redact(text)}\n`),
-    /** Escapes control characters, which may come from an argument. */
     complain: (text) => void stderr.write(`snowdrift: ${sanitize(text)}\n`),
     usage: (message) => new UsageError(message),
   };
@@ -138,22 +189,25 @@ function ioOf({ stdin, stdout, stderr }) {
 
 /**
  * Runs a command, and reports its failure. Throws only unexpected errors.
- * @param streams `stdin`, `stdout` and `stderr`, like a process's
+ * @param {string[]} argv
+ * @param {Streams} streams
  * @returns the exit code
  */
 async function main(argv, streams) {
   const io = ioOf(streams);
   try {
-    return (await runNamed(argv, io)) ?? 0;
+    await runNamed(argv, io);
+    return 0;
   } catch (failure) {
     if (!(failure instanceof UsageError || failure instanceof SnowFlakeError)) throw failure;
-    const code = failure.code === undefined ? '' : `${failure.code}: `;
+    const code = failure instanceof SnowFlakeError ? failure.code : undefined;
+    const prefix = code === undefined ? '' : `${code}: `;
     // Without an installation, npx runs snowdrift from npm's cache, where it does not find the application's packages.
     const where = isMissing(failure.cause ?? NONE)
       ? ', in the folder where you installed snowdrift'
       : '';
-    io.complain(`${code}${failure.message}${where}`);
-    return failure instanceof UsageError || failure.code === 'ERR_SNOWFLAKE_CONFIG' ? 2 : 1;
+    io.complain(`${prefix}${failure.message}${where}`);
+    return code === undefined || code === 'ERR_SNOWFLAKE_CONFIG' ? 2 : 1;
   }
 }
 

@@ -1,6 +1,11 @@
 'use strict';
 // `snowdrift next`
 
+/**
+ * @import { FlagsOf } from './flags.js'
+ * @import { CommandIo } from './main.js'
+ */
+
 const { ASYNC_DISPOSE } = require('../generator/generator.js');
 const { NODE_HELP, NODE_OPTIONS, openGenerator, readWholeNumber } = require('./flags.js');
 
@@ -15,12 +20,17 @@ Generates IDs, one per line. All processes of one user with one worker ID share 
   --json                prints one array of strings, since JSON has no 64-bit numbers
 ${NODE_HELP}`;
 
-const options = {
+const options = /** @type {const} */ ({
   ...NODE_OPTIONS,
   count: { type: 'string', short: 'n' },
   base32: { type: 'boolean' },
-};
+});
 
+/**
+ * @param {FlagsOf<typeof options>} flags
+ * @param {string[]} positionals
+ * @param {CommandIo} io
+ */
 async function run(flags, positionals, { print, usage }) {
   if (positionals.length > 0) {
     const [text] = positionals;

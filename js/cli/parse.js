@@ -1,6 +1,13 @@
 'use strict';
 // `snowdrift parse`
 
+/**
+ * @import { ParsedId } from '../../index.d.ts'
+ * @import { Layout } from '../types.d.ts'
+ * @import { FlagsOf } from './flags.js'
+ * @import { CommandIo } from './main.js'
+ */
+
 const { fromBase32, isBase32, isId } = require('../id.js');
 const { SnowFlake } = require('../snowflake.js');
 const { layouts } = require('../ids/layouts.js');
@@ -20,14 +27,19 @@ ${LAYOUT_HELP}`;
 const options = LAYOUT_OPTIONS;
 
 /** The fields of an ID, high to low, with the names of their widths. */
-const FIELDS = {
-  timestamp: 'timestampBits',
-  datacenterId: 'datacenterBits',
-  workerId: 'workerBits',
-  clockBack: 'clockBackBits',
-  sequence: 'sequenceBits',
-};
+const FIELDS = /** @type {const} */ ([
+  ['timestamp', 'timestampBits'],
+  ['datacenterId', 'datacenterBits'],
+  ['workerId', 'workerBits'],
+  ['clockBack', 'clockBackBits'],
+  ['sequence', 'sequenceBits'],
+]);
 
+/**
+ * @param {FlagsOf<typeof options>} flags
+ * @param {string[]} args
+ * @param {CommandIo} io
+ */
 async function run(flags, args, { show, stdin, usage }) {
   const ids = await readArguments(args, stdin, usage);
   if (ids.length === 0) throw usage('parse needs an ID: snowdrift parse 900833463518117888');
@@ -37,14 +49,19 @@ async function run(flags, args, { show, stdin, usage }) {
   show(parsed, () => parsed.map((one) => format(one, layout)).join('\n\n'));
 }
 
-const readId = (text) => (isBase32(text) && !isId(text) ? fromBase32(text) : withoutSuffix(text));
+const readId = (/** @type {string} */ text) =>
+  isBase32(text) && !isId(text) ? fromBase32(text) : withoutSuffix(text);
 
+/**
+ * @param {ParsedId} parsed
+ * @param {Layout} layout
+ */
 function format(parsed, layout) {
   const width = widthOf(layout);
   const digits = parsed.id.toString(2).padStart(width, '0');
   const time = `${parsed.date.toISOString()} (${parsed.timestamp})`;
   let at = 0;
-  const rows = Object.entries(FIELDS).map(([name, bits]) => {
+  const rows = FIELDS.map(([name, bits]) => {
     const own = digits.slice(at, at + layout[bits]);
     at += own.length;
     const isTime = name === 'timestamp';

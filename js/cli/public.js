@@ -2,6 +2,11 @@
 // `snowdrift public key`, `snowdrift public encode` and `snowdrift public decode`. The key comes from the environment,
 // since other users of the machine see arguments in the process list.
 
+/**
+ * @import { FlagsOf } from './flags.js'
+ * @import { CommandIo, Io } from './main.js'
+ */
+
 const { variable } = require('../messages/checks.js');
 const { configError } = require('../messages/errors.js');
 const { publicIds } = require('../public.js');
@@ -10,11 +15,11 @@ const { readArguments, withoutSuffix } = require('./input.js');
 
 const VARIABLE = 'PUBLIC_ID_KEY';
 
-const OPTIONS = {
+const OPTIONS = /** @type {const} */ ({
   kind: { type: 'string' },
   prefix: { type: 'string' },
   'no-prefix': { type: 'boolean' },
-};
+});
 
 const KEY_HELP = `The key is that of the environment variable ${VARIABLE}. It may hold several, separated by commas: the first
 encodes, all decode.`;
@@ -23,7 +28,12 @@ const KIND_HELP = `  --kind KIND           such as order
   --prefix PREFIX       such as order_, the default for --kind order
   --no-prefix           without a prefix`;
 
-/** The publicIds() of a command's flags. */
+/**
+ * The publicIds() of a command's flags.
+ * @param {string} command
+ * @param {FlagsOf<typeof OPTIONS>} flags
+ * @param {Io['usage']} usage
+ */
 function readPublicIds(command, { kind, prefix, 'no-prefix': hasNone }, usage) {
   if (kind === undefined) throw usage(`public ${command} needs --kind, such as --kind order`);
   if (prefix !== undefined && hasNone) {
@@ -41,7 +51,8 @@ function readPublicIds(command, { kind, prefix, 'no-prefix': hasNone }, usage) {
     keys,
     (at) => `${keys.length === 1 ? '' : `key ${at + 1} of `}the environment variable ${VARIABLE}`,
   );
-  return publicIds({ kind, keys, ...(hasNone ? { prefix: false } : prefix && { prefix }) });
+  const chosen = hasNone ? false : prefix;
+  return publicIds({ kind, keys, ...(chosen !== undefined && { prefix: chosen }) });
 }
 
 const key = {
@@ -51,6 +62,11 @@ Makes a key for public IDs: 32 random bytes as base64. Keep it as you keep passw
 
   --json                prints it as JSON`,
   options: {},
+  /**
+   * @param {object} _flags
+   * @param {string[]} positionals
+   * @param {CommandIo} io
+   */
   async run(_flags, positionals, { show, usage }) {
     // Does not show the argument, which may be a key.
     if (positionals.length > 0) throw usage('public key takes no argument');
@@ -67,6 +83,11 @@ ${KEY_HELP}
 ${KIND_HELP}
   --json                prints one array of strings`,
   options: OPTIONS,
+  /**
+   * @param {FlagsOf<typeof OPTIONS>} flags
+   * @param {string[]} args
+   * @param {CommandIo} io
+   */
   async run(flags, args, { show, stdin, usage }) {
     const { encode } = readPublicIds('encode', flags, usage);
     const ids = (await readArguments(args, stdin, usage)).map(withoutSuffix);
@@ -88,6 +109,11 @@ ${KEY_HELP}
 ${KIND_HELP}
   --json                prints one array of strings, since JSON has no 64-bit numbers`,
   options: OPTIONS,
+  /**
+   * @param {FlagsOf<typeof OPTIONS>} flags
+   * @param {string[]} args
+   * @param {CommandIo} io
+   */
   async run(flags, args, { show, stdin, usage }) {
     const { decodeString } = readPublicIds('decode', flags, usage);
     const texts = await readArguments(args, stdin, usage);

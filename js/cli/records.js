@@ -1,6 +1,27 @@
 'use strict';
 // The records of a namespace, for commands. Rust reads them, and makes those that are written.
 
+/**
+ * @import { BucketKeys, BucketValues, Layout, NamespaceValues, UnreadableValues } from '../types.d.ts'
+ * @import { FileRecord, LeaseRecord, Register } from '../stores/types.d.ts'
+ *
+ * What was found under a key. One that is none of snowdrift's has a `fault` instead, and a file that nobody can use a `failure`.
+ * @typedef {LeaseRecord | FileRecord | Absent} Found
+ * @typedef {{ fault?: unknown, failure?: Error, token?: undefined, text?: undefined }} Absent
+ *
+ * The values of records, with the text.
+ * @typedef {NamespaceValues & { text: string }} Namespace
+ * @typedef {BucketValues & { text: string }} Bucket
+ * @typedef {UnreadableValues & (Kept | OfOthers)} Unreadable
+ * @typedef {{ text: string, failure?: undefined }} Kept
+ * @typedef {{ isOther: true, text?: undefined, failure?: Error }} OfOthers
+ *
+ * Of the holders of a namespace, ms.
+ * @typedef {{ ttl: number, maxClockSkew: number, maxAhead: number }} Limits
+ *
+ * @typedef {InstanceType<typeof Records>} Store
+ */
+
 const { SnowFlakeError, unwrap } = require('../messages/errors.js');
 const { urlOf } = require('../messages/faults.js');
 const { layoutKey } = require('../ids/layout-key.js');
@@ -30,34 +51,74 @@ const MOST_NAMES = 20;
 const NAME = /^[\w.-]{1,64}$/;
 
 /** The key of the namespace's own record. */
-const KEY = 'namespace';
+const KEY = /** @type {const} */ ('namespace');
 
 /** Of records of no namespace, to find buckets whose namespace is lost. */
 const ANY_LIMITS = { ttl: 1000, maxClockSkew: 0, maxAhead: 0 };
 
 const newId = () => native.newToken();
 
-/** Why nobody can read a record. `isOther`: another version or another program wrote it. */
+/**
+ * Why nobody can read a record. `isOther`: another version or another program wrote it.
+ * @param {UnreadableValues} values
+ */
 function reasonOf({ isOther, line, bytes }) {
   if (isOther) return 'is no record of this version of snowdrift';
   return bytes === undefined ? `is damaged in line ${line}` : `is damaged: it has ${bytes} bytes`;
 }
 
 /**
- * The values of a record that was read, and its text; undefined if there was none.
- * @param given the store's clock and the text of the namespace, for the states of lines
+ * The values of a record that was read; undefined if there was none.
+ * @param {string} key
+ * @param {Found | undefined} record
+ * @param {number} [now] the store's clock, for the states of lines
+ * @param {string} [namespace] the text of the namespace, for these, too
  */
-function valuesOf(key, record, ...given) {
+function valuesOf(key, record, now, namespace) {
   if (record === undefined) return undefined;
-  const { fault, failure } = record;
-  if (fault ?? failure) return { kind: 'unreadable', isOther: true, failure };
-  return { ...native.readRecord(key, record.text, ...given), text: record.text };
+  const { text } = record;
+  if (text === undefined) {
+    const { failure } = record;
+    return /** @type {Unreadable} */ ({ kind: 'unreadable', isOther: true, failure });
+  }
+  const values = native.readRecord(key, text, now, namespace);
+  return /** @type {Namespace | Bucket | Unreadable} */ ({ ...values, text });
+}
+
+/** @param {Found | undefined} record */
+function namespaceIn(record) {
+  return /** @type {Namespace | Unreadable | undefined} */ (valuesOf(KEY, record));
+}
+
+/**
+ * @param {string} key
+ * @param {Found} record
+ * @param {[now: number, namespace?: string]} given
+ */
+function bucketIn(key, record, ...given) {
+  return /** @type {Bucket | Unreadable} */ (valuesOf(key, record, ...given));
+}
+
+/** @param {string} text which was read before, or is Rust's own */
+function namespaceOf(text) {
+  return /** @type {Namespace} */ (valuesOf(KEY, { token: '', text }));
+}
+
+/**
+ * The keys of a namespace's buckets. With `isAll` also those that it does not count, where there are few.
+ * @param {string} text of the namespace, which was read before, or is Rust's own
+ * @param {boolean} isAll
+ * @param {number} [datacenterId]
+ */
+function keysOf(text, isAll, datacenterId) {
+  return /** @type {BucketKeys} */ (native.bucketKeys(text, isAll, datacenterId));
 }
 
 /** The records of a namespace. */
 class Records {
   #register;
 
+  /** @param {Register<LeaseRecord> | Register<FileRecord>} register */
   constructor(register) {
     this.name = register.name;
     /** Of a namespace that is created: the worker IDs of a bucket. */
@@ -66,10 +127,16 @@ class Records {
     /** As a command takes it. */
     this.url = urlOf(this.name);
     /** Where a record is, for people. */
-    this.placeOf = register.placeOf ?? ((key) => `${this.name}: the key ${key}`);
+    this.placeOf =
+      register.placeOf ?? ((/** @type {string} */ key) => `${this.name}: the key ${key}`);
     this.#register = register;
   }
 
+  /**
+   * @template T
+   * @param {string} name
+   * @param {(signal: AbortSignal) => Promise<T>} send
+   */
   async #call(name, send) {
     try {
       return await runWithin(CALL_MS, send);
@@ -88,9 +155,11 @@ class Records {
   /**
    * A record: its token and text; undefined if there is none. One that is none of snowdrift's has a `fault` instead, and a
    * file that nobody can use a `failure`.
+   * @param {string} key
+   * @returns {Promise<Found | undefined>}
    */
   async read(key) {
-    const read = (signal) => this.#register.read(key, { signal });
+    const read = (/** @type {AbortSignal} */ signal) => this.#register.read(key, { signal });
     try {
       return (await this.#call('read', read)).record;
     } catch (fault) {
@@ -101,26 +170,33 @@ class Records {
 
   /**
    * Writes a record in the place of the one with the token `before`; undefined where there must be none.
+   * @param {string} key
+   * @param {string} text
+   * @param {string | undefined} before
    * @returns the token, or with `isWritten` false what it `found` instead: undefined for nothing
    */
   async write(key, text, before) {
     const token = native.newToken();
-    const { isWritten, found } = await this.#call('write', (signal) =>
+    const reply = await this.#call('write', (signal) =>
       this.#register.write(key, { token, text }, before, { signal }),
     );
-    return isWritten ? { isWritten, token } : { isWritten, found };
+    return reply.isWritten
+      ? { isWritten: reply.isWritten, token }
+      : { isWritten: reply.isWritten, found: reply.found };
   }
 
   /**
    * Changes a record until it is written.
-   * @param change returns the text for the record that was found; undefined to leave it
+   * @template {string | undefined} Text
+   * @param {string} key
+   * @param {(found: Found | undefined) => Promise<Text>} change returns the text for the record that was found; undefined to leave it
    * @returns the text that was written; undefined if nothing was
    */
   async change(key, change) {
     let found = await this.read(key);
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const text = await change(found);
-      if (text === undefined) return undefined;
+      if (text === undefined) return text;
       const reply = await this.write(key, text, found?.token);
       if (reply.isWritten) return text;
       found = reply.found;
@@ -130,19 +206,29 @@ class Records {
     throw new SnowFlakeError('ERR_SNOWFLAKE_STORE', what);
   }
 
-  /** The values of the namespace, and its text; undefined if there is none. */
+  /** The values of the namespace; undefined if there is none. */
   async namespace() {
-    return valuesOf(KEY, await this.read(KEY));
+    return namespaceIn(await this.read(KEY));
   }
 
-  /** The text of a new namespace. */
+  /**
+   * The text of a new namespace.
+   * @param {Layout} [layout]
+   * @param {Limits} [limits]
+   */
   newNamespace(layout = layouts.node, { ttl, maxClockSkew, maxAhead } = ANY_LIMITS) {
-    return native.newNamespaceText(newId(), layout, ttl, maxClockSkew, maxAhead, this.size);
+    const limits = /** @type {const} */ ([ttl, maxClockSkew, maxAhead]);
+    return /** @type {string} */ (native.newNamespaceText(newId(), layout, ...limits, this.size));
   }
 
-  /** Calls `use` with each of these keys, several at a time. The first failure ends it, unless each key is a file of its own. */
+  /**
+   * Calls `use` with each of these keys, several at a time. The first failure ends it, unless each key is a file of its own.
+   * @param {string[]} keys
+   * @param {(key: string) => Promise<void>} use
+   */
   async each(keys, use) {
     const left = keys.values();
+    /** @type {unknown[]} */
     const failures = [];
     const next = async () => {
       for (const key of left) {
@@ -156,33 +242,44 @@ class Records {
 
   /** The keys of the files that a directory has; undefined of another store. */
   async files() {
-    if (!this.isDirectory) return undefined;
-    return await this.#call('read', (signal) => this.#register.buckets({ signal }));
+    const { buckets } = this.#register;
+    if (!this.isDirectory || buckets === undefined) return undefined;
+    return await this.#call('read', (signal) => buckets({ signal }));
   }
 
   /**
    * Reads buckets. One that could not be read has the `failure`.
+   * @param {string[]} keys
    * @returns the records that there are, by key, and the number of those that were not read in time
    */
   async readBuckets(keys) {
     const end = hostMonotonic() + READ_MS;
-    const read = new Map();
+    /** @type {[key: string, record: Found][]} */
+    const found = [];
     let unread = 0;
     await this.each(keys, async (key) => {
-      if (hostMonotonic() > end) unread++;
-      else read.set(key, await this.read(key).catch((failure) => ({ failure })));
+      if (hostMonotonic() > end) {
+        unread++;
+        return;
+      }
+      const record = await this.read(key).catch((failure) => ({ failure }));
+      if (record !== undefined) found.push([key, record]);
     });
-    return { found: [...read].filter(([, record]) => record !== undefined), unread };
+    return { found, unread };
   }
 
   /** The other namespaces of the store, as far as it tells. */
   async #others() {
-    const find = async (signal) => this.#register.namespaces({ signal });
+    /** @param {AbortSignal} signal */
+    const find = async (signal) => (await this.#register.namespaces?.({ signal })) ?? [];
     const names = await runWithin(CALL_MS, find).catch(() => []);
     return names.filter((name) => NAME.test(name)).sort();
   }
 
-  /** The error of a namespace that there is not. @param advice what to do then */
+  /**
+   * The error of a namespace that there is not.
+   * @param {string} advice what to do then
+   */
   async missing(advice) {
     const names = await this.#others();
     const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '';
@@ -197,7 +294,12 @@ class Records {
   }
 }
 
-/** Opens the records of a URL for `use`, and closes the store afterwards. */
+/**
+ * Opens the records of a URL for `use`, and closes the store afterwards.
+ * @template T
+ * @param {URL} url
+ * @param {(records: Store) => Promise<T>} use
+ */
 async function withRecords(url, use) {
   const records = new Records(await connect(url));
   try {
@@ -207,19 +309,33 @@ async function withRecords(url, use) {
   }
 }
 
-/** The last ms of a tick, Unix ms; null for the floor of a new namespace. */
+/**
+ * The last ms of a tick, Unix ms; null for the floor of a new namespace.
+ * @param {Layout} layout
+ * @param {number} tick
+ */
 const endOf = (layout, tick) => (tick > 0 ? unwrap(native.tickEnd(layout, tick)) : null);
 
-/** Why nobody takes a line whose ceiling is impossible. */
-const aheadOf = (layout, tick) =>
-  `has a ceiling that no holder can have: ${moment(endOf(layout, tick))}`;
+/** @type {(layout: Layout, tick: number) => string} */
+const momentOf = (layout, tick) => moment(unwrap(native.tickEnd(layout, tick)));
 
-/** A namespace with its floor in Unix ms. */
+/**
+ * Why nobody takes a line whose ceiling is impossible.
+ * @type {(layout: Layout | undefined, tick: number) => string}
+ */
+const aheadOf = (layout, tick) =>
+  `has a ceiling that no holder can have${layout === undefined ? '' : `: ${momentOf(layout, tick)}`}`;
+
+/**
+ * A namespace with its floor in Unix ms.
+ * @param {Namespace} namespace
+ */
 function asJson({ id, layout, ttl, maxClockSkew, maxAhead, floor }) {
   const limits = { ttl, maxClockSkew, maxAhead };
   return { id, layout: layoutKey(layout), ...limits, floor: endOf(layout, floor) };
 }
 
+/** @param {Namespace} namespace */
 function namespaceLines(namespace) {
   const { id, layout, ttl, maxClockSkew, maxAhead, floor } = asJson(namespace);
   return table([
@@ -237,10 +353,14 @@ module.exports = {
   Records,
   aheadOf,
   asJson,
+  bucketIn,
   endOf,
+  keysOf,
+  momentOf,
+  namespaceIn,
   namespaceLines,
+  namespaceOf,
   newId,
   reasonOf,
-  valuesOf,
   withRecords,
 };

@@ -6,6 +6,17 @@
 // Holders that renew meanwhile go on up to ceilings that their lines record, and the next holder of a line starts above both. So it
 // may end half done, or run twice at one time.
 
+/**
+ * @import { SnowFlakeError as Refused } from '../../index.d.ts'
+ * @import { Layout } from '../types.d.ts'
+ * @import { FlagsOf } from './flags.js'
+ * @import { CommandIo } from './main.js'
+ * @import { Bucket, Found, Limits, Namespace, Store, Unreadable } from './records.js'
+ *
+ * What a recover has done so far: the records that it replaced, those that nobody can use, and the number of the holders.
+ * @typedef {{ replaced: string[], unusable: string[], holders: number }} Seen
+ */
+
 const { SnowFlakeError, unwrap } = require('../messages/errors.js');
 const { layoutKey } = require('../ids/layout-key.js');
 const { DIRECTORY_LIMITS, LIMIT_RANGES, readLeaseOptions } = require('../generator/options.js');
@@ -47,45 +58,68 @@ ${URL_HELP}
                         that nobody can use
 ${LAYOUT_HELP}`;
 
-const LIMITS = { ttl: 'ttl', maxClockSkew: 'max-clock-skew', maxAhead: 'max-ahead' };
+/** The flag of each limit. */
+const LIMITS = /** @type {const} */ ([
+  ['ttl', 'ttl'],
+  ['maxClockSkew', 'max-clock-skew'],
+  ['maxAhead', 'max-ahead'],
+]);
 
-const options = {
+const options = /** @type {const} */ ({
   ...LAYOUT_OPTIONS,
   ...STORE_OPTIONS,
-  ...Object.fromEntries(Object.values(LIMITS).map((flag) => [flag, { type: 'string' }])),
+  ttl: { type: 'string' },
+  'max-clock-skew': { type: 'string' },
+  'max-ahead': { type: 'string' },
   new: { type: 'boolean' },
-};
+});
 
-/** The limits that flags set. */
+/**
+ * The limits that flags set.
+ * @param {FlagsOf<typeof options>} flags
+ */
 function readLimitFlags(flags) {
+  /** @type {Partial<Limits>} */
   const limits = {};
-  for (const [name, flag] of Object.entries(LIMITS)) {
+  for (const [name, flag] of LIMITS) {
     if (flags[flag] === undefined) continue;
-    limits[name] = readWholeNumber(`--${flag}`, flags[flag], ...LIMIT_RANGES[name]);
+    const [min, max] = LIMIT_RANGES[name];
+    limits[name] = readWholeNumber(`--${flag}`, flags[flag], min, max);
   }
   return limits;
 }
 
+/**
+ * @param {FlagsOf<typeof options>} flags
+ * @param {string[]} positionals
+ * @param {CommandIo} io
+ */
 async function run(flags, positionals, { show, usage }) {
   const url = readStoreUrl('recover', positionals, usage);
   const [given, layout] = [readLimitFlags(flags), readLayoutFlags(flags)];
   const isNew = flags.new === true;
-  const { namespace, notes, ...more } = await records.withRecords(url, (store) => {
+  const { namespace, ...more } = await records.withRecords(url, async (store) => {
+    /** @type {Partial<Limits>} */
     const { ttl, maxClockSkew } = store.isDirectory ? DIRECTORY_LIMITS : {};
-    if (isNew) return create(store, { ttl, maxClockSkew, ...given }, layout);
-    return recover(store, { maxClockSkew, ...given }, layout);
+    if (isNew) return await create(store, { ttl, maxClockSkew, ...given }, layout);
+    return await recover(store, { maxClockSkew, ...given }, layout);
   });
+  const notes = 'latest' in more ? notesOf(namespace, more) : [];
   show({ ...records.asJson(namespace), ...more }, () =>
-    [...records.namespaceLines(namespace), ...(notes ?? notesOf(namespace, more))].join('\n'),
+    [...records.namespaceLines(namespace), ...notes].join('\n'),
   );
 }
 
+/**
+ * @param {Namespace} namespace
+ * @param {Seen & { latest: number }} seen `latest`: when all holders issue again
+ */
 function notesOf({ layout, floor }, { latest, holders, replaced, unusable }) {
   const ids = `${holders} worker ID${holders === 1 ? '' : 's'}`;
   const living = `The holders of ${ids}, if they did not end, issue again by ${moment(latest)}, if the store answers them.`;
   return [
     '',
-    `The first IDs have times after ${moment(records.endOf(layout, floor))}.`,
+    `The first IDs have times after ${records.momentOf(layout, floor)}.`,
     ...(holders > 0 ? [living] : []),
     ...replaced.map((what) => `Replaced ${what}.`),
     ...unusable.map((what) => `No lease uses ${what}.`),
@@ -95,19 +129,22 @@ function notesOf({ layout, floor }, { latest, holders, replaced, unusable }) {
 /**
  * Creates a namespace that is new. In two writes: the first one may be late, when others have issued IDs and their records were
  * lost; the second one confirms that very record.
+ * @param {Store} store
+ * @param {Partial<Limits>} limits
+ * @param {Layout | undefined} layout if it was given
  */
 async function create(store, limits, layout) {
   const { leasing, maxAhead = 0 } = readLeaseOptions({ ...limits, datacenterId: 0 });
   const text = store.newNamespace(layout, { ...leasing, maxAhead });
-  const exists = (found) => {
-    const { id, failure } = records.valuesOf(KEY, found);
-    if (failure !== undefined) return failure;
-    const named = id === undefined ? '' : `, with the ID ${id}`;
+  const exists = async (/** @type {Namespace | Unreadable | undefined} */ present) => {
+    if (present === undefined) return await deleted(store);
+    if (present.kind === 'unreadable' && present.failure !== undefined) return present.failure;
+    const named = present.kind === 'unreadable' ? '' : `, with the ID ${present.id}`;
     const what = `${store.name} exists already${named}: leases can use it as it is. After a loss, run: snowdrift recover ${store.url}`;
     return new SnowFlakeError('ERR_SNOWFLAKE_STORE', what);
   };
-  const present = await store.read(KEY);
-  if (present !== undefined) throw exists(present);
+  const present = await store.namespace();
+  if (present !== undefined) throw await exists(present);
   if ((await uncounted(store, text)).length > 0) {
     throw new SnowFlakeError(
       'ERR_SNOWFLAKE_STORE',
@@ -115,51 +152,64 @@ async function create(store, limits, layout) {
     );
   }
   const created = await store.write(KEY, text, undefined);
-  if (!created.isWritten) throw exists(created.found);
-  const confirmed = native.confirmedNamespaceText(text);
+  if (!created.isWritten) throw await exists(records.namespaceIn(created.found));
+  const confirmed = /** @type {string} */ (native.confirmedNamespaceText(text));
   const { isWritten, found } = await store.write(KEY, confirmed, created.token);
-  const namespace = records.valuesOf(KEY, isWritten ? { text: confirmed } : found);
-  if (namespace === undefined) throw await deleted(store);
+  const namespace = isWritten ? records.namespaceOf(confirmed) : records.namespaceIn(found);
   // A holder that was faster has changed it already.
-  if (namespace.id !== records.valuesOf(KEY, { text }).id) throw exists(found);
-  return { namespace, notes: [] };
+  const { id } = records.namespaceOf(text);
+  if (namespace?.kind !== KEY || namespace.id !== id) throw await exists(namespace);
+  return { namespace };
 }
 
-const deleted = (store) => store.missing('It was deleted meanwhile: run the command again');
+const deleted = (/** @type {Store} */ store) =>
+  store.missing('It was deleted meanwhile: run the command again');
 
-/** @param layout if it was given */
+/**
+ * @param {Store} store
+ * @param {Partial<Limits>} limits those that were given
+ * @param {Layout | undefined} layout if it was given
+ */
 async function recover(store, limits, layout) {
+  /** @type {Seen} */
   const seen = { replaced: [], unusable: [], holders: 0 };
-  const given = Object.keys(LIMITS).map((name) => limits[name] ?? 0);
-  let before;
+  const given = LIMITS.map(([name]) => limits[name] ?? 0);
+  let before = /** @type {Namespace | Unreadable | undefined} */ (undefined);
   const text = await store.change(KEY, async (record) => {
-    before = records.valuesOf(KEY, record);
+    before = records.namespaceIn(record);
     const old = await textBefore(store, before, limits, layout);
     const more = await uncounted(store, old);
-    return native.recoveredNamespaceText(old, newId(), given, more, await store.latestNow());
+    const now = await store.latestNow();
+    return /** @type {string} */ (native.recoveredNamespaceText(old, newId(), given, more, now));
   });
   if (before?.kind === 'unreadable') {
     seen.replaced.push(`the record of the namespace, which ${records.reasonOf(before)}`);
   }
   try {
-    const { keys, isWhole } = native.bucketKeys(text, false);
+    const { keys, isWhole } = records.keysOf(text, false);
     await store.each(keys, (key) => touch(store, text, key, seen));
     if (!isWhole) seen.unusable.push(`the records after the first ${keys.length}, which stay`);
-    const namespace = records.valuesOf(KEY, { text });
+    const namespace = records.namespaceOf(text);
     return { namespace, latest: await latestOf(store, namespace), ...seen };
   } catch (failure) {
     const done =
       'The floor is raised: new holders start above it. Living ones notice once the command has run to its end: run it again';
-    throw new SnowFlakeError(failure.code, `${failure.message}. ${done}`, { cause: failure });
+    const { code, message } = /** @type {Refused} */ (failure);
+    throw new SnowFlakeError(code, `${message}. ${done}`, { cause: failure });
   }
 }
 
 /**
  * The text of the namespace that is recovered: the one that was found, or a new one where that is lost or damaged.
- * @param layout if it was given
+ * @param {Store} store
+ * @param {Namespace | Unreadable | undefined} found
+ * @param {Partial<Limits>} limits those that were given
+ * @param {Layout | undefined} layout if it was given
  */
 async function textBefore(store, found, limits, layout) {
-  if (found?.isOther) throw found.failure ?? formatConflict(store.name, `the key ${KEY}`);
+  if (found?.kind === 'unreadable' && found.isOther) {
+    throw found.failure ?? formatConflict(store.name, `the key ${KEY}`);
+  }
   if (found?.kind === KEY) {
     if (layout === undefined || layoutKey(layout) === layoutKey(found.layout)) return found.text;
     throw new SnowFlakeError(
@@ -167,10 +217,10 @@ async function textBefore(store, found, limits, layout) {
       `${store.name} is for IDs of another layout or epoch: ${layoutKey(found.layout)}, not ${layoutKey(layout)}. Leave out --layout and --epoch, or pass those of the namespace`,
     );
   }
-  const missing = Object.keys(LIMITS).filter((name) => limits[name] === undefined);
-  const needed = missing.map((name) => `--${LIMITS[name]}`);
+  const missing = LIMITS.filter(([name]) => limits[name] === undefined);
+  const needed = missing.map(([, flag]) => `--${flag}`);
   if (layout === undefined) needed.unshift('--layout');
-  if (needed.length === 0) return store.newNamespace(layout, limits);
+  if (needed.length === 0) return store.newNamespace(layout, /** @type {Limits} */ (limits));
   const advice = `Pass the values of its holders: ${needed.join(', ')}. Values that are too small can cause duplicates`;
   if (found === undefined) {
     throw await store.missing(
@@ -181,20 +231,29 @@ async function textBefore(store, found, limits, layout) {
   throw new SnowFlakeError('ERR_SNOWFLAKE_STORE', what);
 }
 
-/** Whether a key of a file is of the layout of a namespace. */
+/**
+ * Whether a key of a file is of the layout of a namespace.
+ * @param {string} text of the namespace
+ * @returns {(key: string) => boolean}
+ */
 function isOf(text) {
-  const { datacenterBits, workerBits } = records.valuesOf(KEY, { text }).layout;
-  return (key) => {
+  const { datacenterBits, workerBits } = records.namespaceOf(text).layout;
+  return (/** @type {string} */ key) => {
     const [datacenterId, workerId] = key.split('/').map(Number);
     return datacenterId < 2 ** datacenterBits && workerId < 2 ** workerBits;
   };
 }
 
-/** The keys of buckets that the store has and the namespace does not count, as far as they are looked for. */
+/**
+ * The keys of buckets that the store has and the namespace does not count, as far as they are looked for.
+ * @param {Store} store
+ * @param {string} text of the namespace
+ */
 async function uncounted(store, text) {
-  const counted = new Set(native.bucketKeys(text, false).keys);
-  const keys = (await store.files())?.filter(isOf(text)) ?? native.bucketKeys(text, true).keys;
+  const counted = new Set(records.keysOf(text, false).keys);
+  const keys = (await store.files())?.filter(isOf(text)) ?? records.keysOf(text, true).keys;
   const others = keys.filter((key) => !counted.has(key));
+  /** @type {string[]} */
   const found = [];
   await store.each(others, async (key) => {
     if ((await store.read(key)) !== undefined) found.push(key);
@@ -205,13 +264,17 @@ async function uncounted(store, text) {
 /**
  * Writes the ID of the recovered namespace into a bucket. One that is absent stays so: it was lost, and who takes a line of it
  * raises the floor for that.
+ * @param {Store} store
+ * @param {string} text of the namespace
+ * @param {string} key
+ * @param {Seen} seen
  */
 async function touch(store, text, key, seen) {
-  let values;
+  let values = /** @type {Bucket | Unreadable | undefined} */ (undefined);
   const written = await store.change(key, async (record) => {
     const now = await store.latestNow();
-    values = records.valuesOf(key, record, now, text);
-    if (values === undefined || values.isOther) return undefined;
+    values = record && records.bucketIn(key, record, now, text);
+    if (values === undefined || (values.kind === 'unreadable' && values.isOther)) return undefined;
     if (native.recoveredBucketText(values.text, text, now) === null) return undefined;
     // Another recover may have given the namespace another ID since.
     const current = await store.namespace();
@@ -219,31 +282,47 @@ async function touch(store, text, key, seen) {
     return native.recoveredBucketText(values.text, current.text, now) ?? undefined;
   });
   if (values === undefined) return;
-  const { isOther, failure, lines = [], damaged = [] } = values;
   const place = store.isDirectory ? store.placeOf(key) : `the record ${key}`;
-  if (failure !== undefined) {
+  if (values.kind !== 'unreadable') {
+    noteBucket(values, text, place, written !== undefined, seen);
+  } else if (values.failure !== undefined) {
     const [datacenterId, workerId] = key.split('/');
-    seen.unusable.push(`workerId ${workerId} of datacenterId ${datacenterId}: ${failure.message}`);
-  } else if (isOther) {
+    const what = `workerId ${workerId} of datacenterId ${datacenterId}`;
+    seen.unusable.push(`${what}: ${values.failure.message}`);
+  } else if (values.isOther) {
     const why = `${records.reasonOf(values)}: run the command of the version that wrote it, or delete it once the processes that used it have ended`;
     seen.unusable.push(`${place}, which ${why}`);
+  } else if (written !== undefined) {
+    seen.replaced.push(`${place}, which ${records.reasonOf(values)}`);
   }
-  const { layout } = records.valuesOf(KEY, { text });
+}
+
+/**
+ * Notes what a bucket has.
+ * @param {Bucket} bucket
+ * @param {string} text of the namespace
+ * @param {string} place of the bucket, for people
+ * @param {boolean} isWritten whether it has the ID of the namespace only now
+ * @param {Seen} seen
+ */
+function noteBucket({ lines, damaged }, text, place, isWritten, seen) {
+  const { layout } = records.namespaceOf(text);
   for (const { workerId, state, ceiling } of lines) {
     if (state !== 'impossible') continue;
     seen.unusable.push(
       `workerId ${workerId} of ${place}, which ${records.aheadOf(layout, ceiling)}`,
     );
   }
-  if (written === undefined) return;
-  if (values.kind === 'unreadable') {
-    seen.replaced.push(`${place}, which ${records.reasonOf(values)}`);
-  }
+  if (!isWritten) return;
   seen.replaced.push(...damaged.map((worker) => `the line of workerId ${worker} in ${place}`));
   seen.holders += lines.filter(({ state }) => state === 'held').length;
 }
 
-/** When all holders issue again, Unix ms: one notices within half a ttl, and starts above its horizon of then. */
+/**
+ * When all holders issue again, Unix ms: one notices within half a ttl, and starts above its horizon of then.
+ * @param {Store} store
+ * @param {Namespace} namespace
+ */
 async function latestOf(store, { layout, ttl, reach }) {
   const latest = (await store.latestNow()) + ttl / 2 + reach;
   return records.endOf(layout, unwrap(native.tickAt(layout, latest)));

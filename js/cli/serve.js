@@ -1,6 +1,14 @@
 'use strict';
 // `snowdrift serve`: IDs by HTTP, like Twitter's Snowflake, a network service.
 
+/**
+ * @import { SnowFlake } from '../../index.d.ts'
+ * @import { FlagsOf } from './flags.js'
+ * @import { CommandIo, Io } from './main.js'
+ *
+ * @typedef {FlagsOf<typeof options>} ServeFlags
+ */
+
 const { lookup } = require('node:dns/promises');
 const { BlockList } = require('node:net');
 const { hostname } = require('node:os');
@@ -74,7 +82,7 @@ this limit it closes the oldest of the others. Each of the others gets one respo
   --json                prints the address and the node as JSON
 ${NODE_HELP}`;
 
-const options = {
+const options = /** @type {const} */ ({
   ...NODE_OPTIONS,
   port: { type: 'string' },
   host: { type: 'string' },
@@ -84,9 +92,12 @@ const options = {
   ttl: { type: 'string' },
   'wait-for-slot': { type: 'string' },
   'clock-back': { type: 'string' },
-};
+});
 
-/** The options of the generator, from flags. */
+/**
+ * The options of the generator, from flags.
+ * @param {ServeFlags} flags
+ */
 function readGeneratorFlags({ ttl, 'wait-for-slot': wait, 'clock-back': clockBack }) {
   return {
     ...(ttl && { ttl: readWholeNumber('--ttl', ttl) }),
@@ -95,7 +106,10 @@ function readGeneratorFlags({ ttl, 'wait-for-slot': wait, 'clock-back': clockBac
   };
 }
 
-/** The clients' token; undefined if there is none. No error shows it. */
+/**
+ * The clients' token; undefined if there is none. No error shows it.
+ * @param {string | undefined} file
+ */
 async function readToken(file) {
   const token =
     file === undefined ? variable('SNOWDRIFT_TOKEN') : await readSecret('token-file', file);
@@ -113,14 +127,19 @@ async function readToken(file) {
   return token;
 }
 
-/** The address to listen on. */
+/**
+ * The address to listen on.
+ * @param {string} host
+ * @param {string | undefined} token
+ * @param {Io['usage']} usage
+ */
 async function readAddress(host, token, usage) {
   const { address, family } = await lookup(host).catch(({ code }) => {
     throw usage(
       `--host ${describe(host)} has no address (${code}): use an address of this machine`,
     );
   });
-  if (token === undefined && !loopback.check(address, `ipv${family}`)) {
+  if (token === undefined && !loopback.check(address, family === 6 ? 'ipv6' : 'ipv4')) {
     throw usage(
       `--host ${address} lets other machines generate IDs, so it needs a token: set SNOWDRIFT_TOKEN or --token-file`,
     );
@@ -128,14 +147,23 @@ async function readAddress(host, token, usage) {
   return address;
 }
 
-/** The address at which others reach the server, as far as it is known before it listens. */
+/**
+ * The address at which others reach the server, as far as it is known before it listens.
+ * @param {string} host
+ * @param {number} port
+ */
 function addressOf(host, port) {
   if (port === 0) return undefined;
   const name = host === '0.0.0.0' || host === '::' ? hostname() : host;
   return `${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
-/** Checks the other servers that lease from the same store. */
+/**
+ * Checks the other servers that lease from the same store.
+ * @param {SnowFlake} flake
+ * @param {ServeFlags} flags
+ * @param {{ token?: string, complain: Io['complain'] }} options
+ */
 async function askPeers(flake, flags, options) {
   const lease = readLease(flags);
   if (lease === undefined || !isServer(lease.url)) return;
@@ -146,6 +174,11 @@ async function askPeers(flake, flags, options) {
   await checkPeers(slots, flake, { ...options, maxClockSkew: leasing.maxClockSkew });
 }
 
+/**
+ * @param {ServeFlags} flags
+ * @param {string[]} positionals
+ * @param {CommandIo} io
+ */
 async function run(flags, positionals, { complain, print, usage }) {
   if (positionals.length > 0) throw usage(`serve takes no argument; remove '${positionals[0]}'`);
   const port = readWholeNumber('--port', flags.port, 0, 65_535) ?? PORT;

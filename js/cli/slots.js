@@ -1,6 +1,28 @@
 'use strict';
 // `snowdrift slots`
 
+/**
+ * @import { HostPage, HostPages, Layout } from '../types.d.ts'
+ * @import { CommandIo } from './main.js'
+ * @import { Found, Namespace, Store } from './records.js'
+ *
+ * A slot, as --json shows it. One that is unusable has a `fault`, and lacks what is not known.
+ * @typedef {object} Slot
+ * @property {'held' | 'free' | 'unusable'} state
+ * @property {number} [datacenterId]
+ * @property {number} [workerId]
+ * @property {string} [host]
+ * @property {number} [pid]
+ * @property {number} [startedAt]
+ * @property {string} [address]
+ * @property {number | null} [expires]
+ * @property {number | null} [ceiling]
+ * @property {string} [fault]
+ *
+ * @typedef {{ namespace?: Namespace, slots: Slot[], fault?: string }} Shown
+ * @typedef {Exclude<HostPage, { fault: object }>} UsablePage
+ */
+
 const { basename } = require('node:path');
 
 const { sharedDirectory, variable } = require('../messages/checks.js');
@@ -14,10 +36,11 @@ const {
   KEY,
   aheadOf,
   asJson,
+  bucketIn,
   endOf,
+  keysOf,
   namespaceLines,
   reasonOf,
-  valuesOf,
   withRecords,
 } = require('./records.js');
 const { STORE_OPTIONS, URL_HELP, readStoreUrl } = require('./store-url.js');
@@ -41,6 +64,11 @@ ${URL_HELP}
 
 const options = STORE_OPTIONS;
 
+/**
+ * @param {object} _
+ * @param {string[]} positionals
+ * @param {CommandIo} io
+ */
 async function run(_, positionals, { show, usage }) {
   if (positionals.length === 0 && variable('SNOWDRIFT_LEASE') === undefined) {
     return show(readHost(), formatHost);
@@ -55,38 +83,40 @@ async function run(_, positionals, { show, usage }) {
   });
 }
 
-/** By datacenter and worker, and then those without. */
+/**
+ * By datacenter and worker, and then those without.
+ * @param {Slot} a
+ * @param {Slot} b
+ */
 function byNode(a, b) {
-  const [first, second] = [a, b].map(({ datacenterId = Number.MAX_VALUE, workerId }) => ({
-    datacenterId,
-    workerId: workerId ?? 0,
-  }));
-  return first.datacenterId - second.datacenterId || first.workerId - second.workerId;
+  const datacenterOf = ({ datacenterId = Number.MAX_VALUE }) => datacenterId;
+  return datacenterOf(a) - datacenterOf(b) || (a.workerId ?? 0) - (b.workerId ?? 0);
 }
 
 const LOST = 'The record of the namespace is gone, its slots are not: see snowdrift recover --help';
 
-/** @param datacenterId for the slots of one datacenter alone */
+/**
+ * @param {Store} records
+ * @param {number} [datacenterId] for the slots of one datacenter alone
+ * @returns {Promise<Shown>}
+ */
 async function readStore(records, datacenterId) {
   const namespace = await records.namespace();
-  const isKnown = namespace?.kind === KEY;
+  const known = namespace?.kind === KEY ? namespace : undefined;
   // Without it, the buckets of the default layout are looked for.
-  const text = isKnown ? namespace.text : records.newNamespace();
+  const text = known?.text ?? records.newNamespace();
   const files = await records.files();
-  const all = () => native.bucketKeys(text, !isKnown, datacenterId);
+  const all = () => keysOf(text, known === undefined, datacenterId);
   const { keys, isWhole } = files ? { keys: files, isWhole: true } : all();
   const now = await records.latestNow();
   const { found, unread } = await records.readBuckets(keys);
-  const given = isKnown ? [now, namespace.text] : [now];
-  const slots = found.flatMap(([key, record]) =>
-    slotsIn(records, key, record, isKnown ? namespace.layout : undefined, given),
-  );
+  const slots = found.flatMap(([key, record]) => slotsIn(records, key, record, now, known));
   if (unread > 0 || !isWhole) {
     const left = isWhole ? `${unread} of its ${keys.length}` : `all but its first ${keys.length}`;
     slots.push({ state: 'unusable', fault: `${records.name}: ${left} records were not read` });
   }
-  if (isKnown) return { namespace, slots };
-  if (namespace !== undefined) {
+  if (known !== undefined) return { namespace: known, slots };
+  if (namespace?.kind === 'unreadable') {
     const { failure } = namespace;
     const why = failure?.message ?? `${records.placeOf(KEY)} ${reasonOf(namespace)}`;
     return { slots, fault: printable(why) };
@@ -97,25 +127,37 @@ async function readStore(records, datacenterId) {
   );
 }
 
-/** The slots of a bucket that was read. @param given the store's clock, and the text of the namespace */
-function slotsIn(records, key, record, layout, given) {
+/**
+ * The slots of a bucket that was read.
+ * @param {Store} records
+ * @param {string} key
+ * @param {Found} record
+ * @param {number} now the store's clock
+ * @param {Namespace | undefined} namespace if there is one
+ * @returns {Slot[]}
+ */
+function slotsIn(records, key, record, now, namespace) {
   const [datacenterId, bucket] = key.split('/').map(Number);
+  /** @type {Slot} */
   const slot = {
     datacenterId,
     ...(records.isDirectory && { workerId: bucket }),
     state: 'unusable',
   };
-  const about = (why) => `${records.placeOf(key)} ${why}`;
-  if (record.failure !== undefined) return [{ ...slot, fault: printable(record.failure.message) }];
-  const values = valuesOf(key, record, ...given);
-  if (values.kind === 'unreadable') return [{ ...slot, fault: about(reasonOf(values)) }];
-  const unusable = (workerId, why) => ({
+  const about = (/** @type {string} */ why) => `${records.placeOf(key)} ${why}`;
+  const values = bucketIn(key, record, now, namespace?.text);
+  if (values.kind === 'unreadable') {
+    const { failure } = values;
+    const why = failure === undefined ? about(reasonOf(values)) : printable(failure.message);
+    return [{ ...slot, fault: why }];
+  }
+  const unusable = (/** @type {number} */ workerId, /** @type {string} */ why) => ({
     ...{ ...slot, workerId },
     fault: about(`has a line of workerId ${workerId} that ${why}`),
   });
   const lines = values.lines.map(({ isHeld, started, ceiling, ...line }) =>
     line.state === 'impossible'
-      ? unusable(line.workerId, aheadOf(layout, ceiling))
+      ? unusable(line.workerId, aheadOf(namespace?.layout, ceiling))
       : {
           ...{ datacenterId, workerId: line.workerId },
           host: printable(line.host),
@@ -125,7 +167,7 @@ function slotsIn(records, key, record, layout, given) {
           // The end of a hold that was released has no meaning.
           expires: isHeld ? line.expires : null,
           state: line.state,
-          ceiling: layout === undefined ? null : endOf(layout, ceiling),
+          ceiling: namespace === undefined ? null : endOf(namespace.layout, ceiling),
         },
   );
   return [...lines, ...values.damaged.map((worker) => unusable(worker, 'is damaged'))];
@@ -138,7 +180,10 @@ function readHost() {
   return host;
 }
 
-/** This host's pages: one line per process. */
+/**
+ * This host's pages: one line per process.
+ * @param {HostPages | null} host
+ */
 function formatHost(host) {
   if (host === null) {
     return 'This system has no shared-memory directory, so processes share no sequence (see scope).';
@@ -154,11 +199,15 @@ function formatHost(host) {
   return [directory, ...rows, ...faults].join('\n');
 }
 
-/** A page's kind, and for a lease the end of its hold. */
+/**
+ * A page's kind, and for a lease the end of its hold.
+ * @param {UsablePage} page
+ */
 function useOf({ kind, expires }) {
   return expires === undefined ? kind : `${kind} until ${moment(expires)}`;
 }
 
+/** @param {UsablePage} page */
 function rowsOf(page) {
   const { path, layout, datacenterId, workerId, processes, renewer } = page;
   const key = `${bitsOf(layout)}@${layout.tickMs}`;
@@ -171,9 +220,10 @@ function rowsOf(page) {
   ]);
 }
 
+/** @param {Slot[]} slots */
 function formatSlots(slots) {
   if (slots.length === 0) return 'No slot was ever used.';
-  const time = (ms) => ms && moment(ms);
+  const time = (/** @type {number | null | undefined} */ ms) => ms && moment(ms);
   const rows = slots.map((slot) => [
     ...[slot.datacenterId, slot.workerId],
     slot.state,

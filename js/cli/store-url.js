@@ -2,6 +2,11 @@
 // Reads the store's URL of a command: from the environment or a file, which keep a password out of the process list,
 // or from an argument.
 
+/**
+ * @import { FlagsOf } from './flags.js'
+ * @import { Io } from './main.js'
+ */
+
 const { checkFileUrl, checkStray, variable } = require('../messages/checks.js');
 const { setEnvironment } = require('../runtime/environment.js');
 const { configError } = require('../messages/errors.js');
@@ -10,7 +15,7 @@ const { hasPassword } = require('../messages/secrets.js');
 const { serverUrl } = require('../stores/url.js');
 
 /** Options of each command that takes a store. */
-const STORE_OPTIONS = { 'lease-file': { type: 'string' } };
+const STORE_OPTIONS = /** @type {const} */ ({ 'lease-file': { type: 'string' } });
 
 const FILE_HELP = `  --lease-file FILE     holds the URL`;
 
@@ -20,7 +25,11 @@ const URL_HELP = `  URL                   postgres://..., mysql://..., redis://.
                         variable SNOWDRIFT_LEASE
 ${FILE_HELP}, and keeps a password out of the process list`;
 
-/** Reads a secret from the file that an option names. */
+/**
+ * Reads a secret from the file that an option names.
+ * @param {string} option
+ * @param {string} file
+ */
 async function readSecret(option, file) {
   const name = `the file '${file}' of --${option}`;
   const text = String(await readOptionFile(name, file)).trim();
@@ -32,6 +41,9 @@ async function readSecret(option, file) {
 /**
  * Puts the URL of --lease-file in the place of SNOWDRIFT_LEASE, from which all commands read it. Warns of a password
  * in an argument.
+ * @param {FlagsOf<typeof STORE_OPTIONS> & { lease?: string }} flags
+ * @param {string[]} positionals
+ * @param {Io} io
  */
 async function applyLeaseFile({ lease, 'lease-file': file }, positionals, { complain, usage }) {
   const urls = [...positionals, lease ?? ''].filter((text) => text.includes(':'));
@@ -47,7 +59,8 @@ async function applyLeaseFile({ lease, 'lease-file': file }, positionals, { comp
 
 /**
  * Reads the URL of a directory or a server. No error shows more than the scheme and the host.
- * @param name the value's name in errors
+ * @param {string} name the value's name in errors
+ * @param {string} text
  */
 function readUrl(name, text) {
   const server = serverUrl(name, text);
@@ -64,7 +77,10 @@ function readUrl(name, text) {
 
 /**
  * The store's URL of a command: an argument, or from the environment.
- * @param example a URL that the command takes
+ * @param {string} name the command
+ * @param {string[]} positionals
+ * @param {Io['usage']} usage
+ * @param {string} [example] a URL that the command takes
  */
 function readStoreUrl(name, positionals, usage, example = 'file:///var/lib/app/ids') {
   if (positionals.length > 1) throw usage(`${name} takes one URL, not ${positionals.length}`);

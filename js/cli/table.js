@@ -1,7 +1,10 @@
 'use strict';
 // Prints text in columns.
 
-/** Returns the rows as lines with padded cells. */
+/**
+ * Returns the rows as lines with padded cells.
+ * @param {unknown[][]} rows
+ */
 function table(rows) {
   const texts = rows.map((row) => row.map((cell) => String(cell ?? '')));
   const widths = texts[0].map((_, i) => Math.max(...texts.map((row) => row[i].length)));

@@ -1,6 +1,11 @@
 'use strict';
 // `snowdrift namespace tables`
 
+/**
+ * @import { FlagsOf } from './flags.js'
+ * @import { CommandIo } from './main.js'
+ */
+
 const { readOptions } = require('../stores/options.js');
 const { DIALECTS, RECORDS, createRecords, recordsIn } = require('../stores/sql-dialects.js');
 
@@ -13,7 +18,12 @@ may not create tables. Without --for, those of all databases.
   --schema NAME         its schema, on MySQL and MariaDB its database: the option schema of the leases
   --json                prints the statements by name, by database`;
 
-const options = { for: { type: 'string' }, schema: { type: 'string' } };
+const options = /** @type {const} */ ({ for: { type: 'string' }, schema: { type: 'string' } });
+
+/**
+ * @typedef {'postgres' | 'mysql'} Dialect
+ * @typedef {{ table: string, uses?: string, rights: string }} Statements
+ */
 
 const RIGHTS = 'SELECT, INSERT, UPDATE';
 
@@ -30,11 +40,13 @@ const note = {
 
 /**
  * The statements of each database, by name.
- * @param schema the table's schema; undefined for the connection's
+ * @param {string | undefined} schema the table's schema; undefined for the connection's
+ * @returns {Record<Dialect, Statements>}
  */
 function leaseTables(schema) {
-  const table = (dialect) => createRecords(dialect, recordsIn(dialect, schema));
-  const rights = (table) => `GRANT ${RIGHTS} ON ${table} TO app`;
+  const table = (/** @type {Dialect} */ dialect) =>
+    createRecords(dialect, recordsIn(dialect, schema));
+  const rights = (/** @type {string} */ table) => `GRANT ${RIGHTS} ON ${table} TO app`;
   const uses = schema && `GRANT USAGE ON SCHEMA ${DIALECTS.postgres.quote(schema)} TO app`;
   return {
     postgres: {
@@ -49,22 +61,40 @@ function leaseTables(schema) {
   };
 }
 
-/** The SQL script of a database. */
-function leaseScript([name, { table, ...rights }]) {
+/**
+ * The SQL script of a database.
+ * @param {Dialect} name
+ * @param {Statements} statements
+ */
+function leaseScript(name, { table, ...rights }) {
   const granted = Object.values(rights).map((sql) => `${sql};`);
   return [`-- ${title[name]}`, `${table};`, [`-- ${note[name]}`, ...granted].join('\n')].join(
     '\n\n',
   );
 }
 
+/**
+ * @param {string} name
+ * @returns {name is Dialect}
+ */
+const isDialect = (name) => Object.hasOwn(title, name);
+
+/**
+ * @param {FlagsOf<typeof options>} flags
+ * @param {string[]} positionals
+ * @param {CommandIo} io
+ */
 async function run({ for: name, schema }, positionals, { show, usage }) {
   if (positionals.length > 0)
     throw usage(`namespace tables takes no argument; remove '${positionals[0]}'`);
   const all = leaseTables(readOptions(schema === undefined ? {} : { schema }, ['schema']).schema);
-  if (name !== undefined && !Object.hasOwn(all, name))
+  if (name !== undefined && !isDialect(name))
     throw usage(`--for must be postgres or mysql (MariaDB, too); it is '${name}'`);
-  const tables = name === undefined ? all : { [name]: all[name] };
-  show(tables, () => Object.entries(tables).map(leaseScript).join('\n\n\n'));
+  /** @type {Dialect[]} */
+  const names = name === undefined ? ['postgres', 'mysql'] : [name];
+  show(Object.fromEntries(names.map((one) => [one, all[one]])), () =>
+    names.map((one) => leaseScript(one, all[one])).join('\n\n\n'),
+  );
 }
 
 module.exports = { help, options, run };
