@@ -2,6 +2,22 @@
 // The exports of `snowdrift/nestjs`: a module that opens an application's generator, makes it the default instance, and
 // closes it at shutdown.
 
+/**
+ * @import { SnowFlakeErrorCode } from './types.d.ts'
+ *
+ * An instance of either class, and what opens one.
+ * @typedef {typeof SnowFlake | typeof CachedSnowFlake} FlakeClass
+ * @typedef {InstanceType<FlakeClass>} Flake
+ *
+ * The module's own options, once read; and those of the generator, which its class checks.
+ * @typedef {{ Class: FlakeClass, isDefault: boolean, isGlobal: boolean }} Module
+ * @typedef {{ [name: string]: unknown }} Options
+ *
+ * The options of forRootAsync(), and a provider of NestJS.
+ * @typedef {{ imports?: unknown[], inject?: unknown[], useFactory?: unknown }} Factory
+ * @typedef {{ provide: unknown, inject?: unknown[], useFactory?: Function, useValue?: unknown }} Provider
+ */
+
 const { CachedSnowFlake, RING_KEYS } = require('./cached.js');
 const { optionsOf } = require('./messages/checks.js');
 const { SnowFlakeError, configError, describe } = require('./messages/errors.js');
@@ -21,6 +37,7 @@ const GENERATOR_KEYS = ['from', ...ALL_KEYS, ...RING_KEYS];
 /**
  * The default instance of a start that has not finished. NestJS does not report a failed start. So if another start
  * begins, this one counts as failed; if it goes on nevertheless, it is refused at its end.
+ * @type {Flake | undefined}
  */
 let starting;
 /** The instances that were closed because their start counts as failed. */
@@ -37,6 +54,7 @@ async function closeUnfinished() {
 
 /** The provider that closes the generator after the last request. */
 class Closer {
+  /** @param {Flake} flake */
   constructor(flake) {
     this.flake = flake;
   }
@@ -61,6 +79,11 @@ class Closer {
   }
 }
 
+/**
+ * @param {FlakeClass} Class
+ * @param {Options} given
+ * @returns {Promise<Flake>}
+ */
 async function open(Class, given) {
   const { from, ...rest } = ownOf(given);
   const options = ownOf(rest);
@@ -69,6 +92,11 @@ async function open(Class, given) {
   return isLeased ? await Class.lease(from, options) : new Class(options);
 }
 
+/**
+ * @param {FlakeClass} Class
+ * @param {boolean} isDefault
+ * @param {Options} options
+ */
 async function provide(Class, isDefault, options) {
   if (!isDefault) return await open(Class, options);
   // All modules of one application start in one turn, so a second module is refused below.
@@ -79,15 +107,24 @@ async function provide(Class, isDefault, options) {
     return flake;
   } catch (failure) {
     await flake.close();
-    if (failure.code !== 'ERR_SNOWFLAKE_CONFLICT') throw failure;
+    const { code, message } = /** @type {{ code?: SnowFlakeErrorCode, message: string }} */ (
+      failure
+    );
+    if (code !== 'ERR_SNOWFLAKE_CONFLICT') throw failure;
     throw new SnowFlakeError(
-      failure.code,
-      `SnowFlakeModule cannot make its instance the default one: ${failure.message}. If that default instance is intended, or several modules have one each, pass isDefault: false`,
+      code,
+      `SnowFlakeModule cannot make its instance the default one: ${message}. If that default instance is intended, or several modules have one each, pass isDefault: false`,
     );
   }
 }
 
-/** Separates the module's own options from the others, whose names are `keys`. */
+/**
+ * Separates the module's own options from the others, whose names are `keys`.
+ * @param {unknown} options
+ * @param {string} caller
+ * @param {string[]} keys
+ * @returns {Module & { rest: Options }}
+ */
 function readModuleOptions(options, caller, keys) {
   const given = optionsOf(options, `options of ${caller}`, [...MODULE_KEYS, ...keys]);
   const { cached = false, isGlobal = true, isDefault = true, ...rest } = given;
@@ -96,29 +133,37 @@ function readModuleOptions(options, caller, keys) {
       throw configError(`${name} of ${caller} must be true or false; it is ${describe(value)}`);
     }
   }
-  return { Class: cached ? CachedSnowFlake : SnowFlake, isDefault, isGlobal, rest };
+  const Class = cached ? CachedSnowFlake : SnowFlake;
+  return { Class, isDefault: isDefault === true, isGlobal: isGlobal === true, rest };
 }
 
 class SnowFlakeModule {
+  /** @param {unknown} [options] */
   static forRoot(options = NONE) {
     const { rest, ...module } = readModuleOptions(options, 'forRoot()', GENERATOR_KEYS);
     return createModule(module, [], { provide: OPTIONS, useValue: rest });
   }
 
+  /** @param {unknown} options */
   static forRootAsync(options) {
     const { rest, ...module } = readModuleOptions(options, 'forRootAsync()', FACTORY_KEYS);
-    const { imports = [], inject = [], useFactory } = ownOf(rest);
+    const { imports = [], inject = [], useFactory } = /** @type {Factory} */ (ownOf(rest));
     if (typeof useFactory !== 'function') {
       throw configError(
         `forRootAsync() needs useFactory, which returns the options; it is ${describe(useFactory)}`,
       );
     }
-    const read = async (...injected) =>
+    const read = async (/** @type {unknown[]} */ ...injected) =>
       optionsOf(await useFactory(...injected), 'the result of useFactory()', GENERATOR_KEYS);
     return createModule(module, imports, { provide: OPTIONS, inject, useFactory: read });
   }
 }
 
+/**
+ * @param {Module} module
+ * @param {unknown[]} imports
+ * @param {Provider} options
+ */
 function createModule({ Class, isDefault, isGlobal }, imports, options) {
   return {
     module: SnowFlakeModule,
@@ -129,9 +174,13 @@ function createModule({ Class, isDefault, isGlobal }, imports, options) {
       {
         provide: Class,
         inject: [OPTIONS],
-        useFactory: (given) => provide(Class, isDefault, given),
+        useFactory: (/** @type {Options} */ given) => provide(Class, isDefault, given),
       },
-      { provide: Closer, inject: [Class], useFactory: (flake) => new Closer(flake) },
+      {
+        provide: Closer,
+        inject: [Class],
+        useFactory: (/** @type {Flake} */ flake) => new Closer(flake),
+      },
     ],
     exports: [Class],
   };

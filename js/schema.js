@@ -2,31 +2,45 @@
 // The exports of `snowdrift/schema`: checks IDs from outside, for validators and servers. Needs no addon and no Node
 // API.
 
+/**
+ * @import { Layout, LayoutName } from './types.d.ts'
+ *
+ * @typedef {'bigint' | 'number' | 'string'} Form
+ *
+ * The options of idSchema(), and ones that any value may pass for: what is read of them is checked here or where it is used.
+ * @typedef {{ as?: Form, layout?: LayoutName | Layout, since?: Date | number }} Options
+ */
+
 const { floorId, isId, parse } = require('./id.js');
 const { errorsOf } = require('./ids/error.js');
 const { NONE, copyOf } = require('./ids/properties.js');
 const { show } = require('./ids/shown.js');
 
-const OPTIONS = ['as', 'layout', 'since'];
+const GIVEN = /** @type {const} */ (['layout', 'since']);
+const OPTIONS = ['as', ...GIVEN];
 
 const INVALID_ID = 'ERR_SNOWFLAKE_INVALID_ID';
 
 /** The most ms that the time of an ID may be ahead of this clock. Clocks differ, and `maxAhead` is at most an hour. */
 const TOLERANCE = 86_400_000;
 
-/** The conversions of IDs, by the option `as`. */
+/**
+ * The conversions of IDs, by the option `as`.
+ * @type {Map<string, (id: bigint) => bigint | number | string>}
+ */
 const FORMS = new Map(Object.entries({ string: String, bigint: BigInt, number: Number }));
 
 const configError = errorsOf('ERR_SNOWFLAKE_CONFIG');
 const invalidId = errorsOf(INVALID_ID);
 
+/** @param {Options} [options] */
 function idSchema(options = NONE) {
   if (Object(options) !== options) {
     throw configError(`the options of idSchema() must be an object; they are ${show(options)}`);
   }
-  const given = copyOf(options, OPTIONS, [], 'idSchema()', configError);
+  const given = /** @type {Options} */ (copyOf(options, OPTIONS, [], 'idSchema()', configError));
   // An undefined option would silently check less.
-  const unset = ['layout', 'since'].find((name) => name in given && given[name] === undefined);
+  const unset = GIVEN.find((name) => name in given && given[name] === undefined);
   if (unset !== undefined) {
     throw configError(`${unset} is undefined: give it a value, or leave it out to check less`);
   }
@@ -43,9 +57,11 @@ function idSchema(options = NONE) {
   if (since !== undefined && layout === undefined) throw configError('since needs a layout');
   const first = since === undefined ? 0n : floorId(since, layout);
 
+  /** @param {unknown} value */
   function read(value) {
-    const { id, date } = parse(value, layout);
-    const isLater = date > Date.now() + TOLERANCE;
+    // parse() refuses what is no ID.
+    const { id, date } = parse(/** @type {string} */ (value), layout);
+    const isLater = Number(date) > Date.now() + TOLERANCE;
     if (layout !== undefined && (isLater || id < first)) {
       const problem = isLater ? 'in the future' : 'before the first ID';
       throw invalidId(
@@ -55,18 +71,21 @@ function idSchema(options = NONE) {
     return toForm(id);
   }
 
+  /** @param {unknown} value */
   function validate(value) {
     try {
       return { value: read(value) };
     } catch (error) {
-      if (error.code !== INVALID_ID) throw error;
-      return { issues: [{ message: error.message }] };
+      const { code, message } = /** @type {{ code?: string, message: string }} */ (error);
+      if (code !== INVALID_ID) throw error;
+      return { issues: [{ message }] };
     }
   }
 
   return Object.freeze({
     '~standard': Object.freeze({ version: 1, vendor: 'snowdrift', validate }),
-    is: (value) => typeof value === as && Object.hasOwn(validate(value), 'value'),
+    is: (/** @type {unknown} */ value) =>
+      typeof value === as && Object.hasOwn(validate(value), 'value'),
     parse: read,
   });
 }

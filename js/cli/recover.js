@@ -15,6 +15,9 @@
  *
  * What a recover has done so far: the records that it replaced, those that nobody can use, and the number of the holders.
  * @typedef {{ replaced: string[], unusable: string[], holders: number }} Seen
+ *
+ * What it has done in the end, and when all holders issue again.
+ * @typedef {Seen & { latest: number }} Done
  */
 
 const { SnowFlakeError, unwrap } = require('../messages/errors.js');
@@ -98,13 +101,15 @@ async function run(flags, positionals, { show, usage }) {
   const url = readStoreUrl('recover', positionals, usage);
   const [given, layout] = [readLimitFlags(flags), readLayoutFlags(flags)];
   const isNew = flags.new === true;
-  const { namespace, ...more } = await records.withRecords(url, async (store) => {
+  /** @type {(store: Store) => Promise<{ namespace: Namespace } & Partial<Done>>} */
+  const change = async (store) => {
     /** @type {Partial<Limits>} */
     const { ttl, maxClockSkew } = store.isDirectory ? DIRECTORY_LIMITS : {};
     if (isNew) return await create(store, { ttl, maxClockSkew, ...given }, layout);
     return await recover(store, { maxClockSkew, ...given }, layout);
-  });
-  const notes = 'latest' in more ? notesOf(namespace, more) : [];
+  };
+  const { namespace, ...more } = await records.withRecords(url, change);
+  const notes = isNew ? [] : notesOf(namespace, /** @type {Done} */ (more));
   show({ ...records.asJson(namespace), ...more }, () =>
     [...records.namespaceLines(namespace), ...notes].join('\n'),
   );
@@ -112,7 +117,7 @@ async function run(flags, positionals, { show, usage }) {
 
 /**
  * @param {Namespace} namespace
- * @param {Seen & { latest: number }} seen `latest`: when all holders issue again
+ * @param {Done} done
  */
 function notesOf({ layout, floor }, { latest, holders, replaced, unusable }) {
   const ids = `${holders} worker ID${holders === 1 ? '' : 's'}`;

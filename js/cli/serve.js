@@ -2,7 +2,7 @@
 // `snowdrift serve`: IDs by HTTP, like Twitter's Snowflake, a network service.
 
 /**
- * @import { SnowFlake } from '../../index.d.ts'
+ * @import { SnowFlake, SnowFlakeOptions } from '../../index.d.ts'
  * @import { FlagsOf } from './flags.js'
  * @import { CommandIo, Io } from './main.js'
  *
@@ -97,12 +97,13 @@ const options = /** @type {const} */ ({
 /**
  * The options of the generator, from flags.
  * @param {ServeFlags} flags
+ * @returns {SnowFlakeOptions}
  */
 function readGeneratorFlags({ ttl, 'wait-for-slot': wait, 'clock-back': clockBack }) {
   return {
     ...(ttl && { ttl: readWholeNumber('--ttl', ttl) }),
     ...(wait && { waitForSlot: readWholeNumber('--wait-for-slot', wait) }),
-    ...(clockBack && { clockBack }),
+    ...(clockBack && { clockBack: /** @type {SnowFlakeOptions['clockBack']} */ (clockBack) }),
   };
 }
 

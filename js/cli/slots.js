@@ -2,7 +2,7 @@
 // `snowdrift slots`
 
 /**
- * @import { HostPage, HostPages, Layout } from '../types.d.ts'
+ * @import { HostPage } from '../types.d.ts'
  * @import { CommandIo } from './main.js'
  * @import { Found, Namespace, Store } from './records.js'
  *
@@ -21,6 +21,7 @@
  *
  * @typedef {{ namespace?: Namespace, slots: Slot[], fault?: string }} Shown
  * @typedef {Exclude<HostPage, { fault: object }>} UsablePage
+ * @typedef {{ path: string, fault: string }} UnusablePage
  */
 
 const { basename } = require('node:path');
@@ -166,23 +167,32 @@ function slotsIn(records, key, record, now, namespace) {
           ...(line.address === undefined ? {} : { address: printable(line.address) }),
           // The end of a hold that was released has no meaning.
           expires: isHeld ? line.expires : null,
-          state: line.state,
+          state: /** @type {'held' | 'free'} */ (line.state),
           ceiling: namespace === undefined ? null : endOf(namespace.layout, ceiling),
         },
   );
   return [...lines, ...values.damaged.map((worker) => unusable(worker, 'is damaged'))];
 }
 
+/**
+ * @param {HostPage} page
+ * @returns {UsablePage | UnusablePage}
+ */
+function shownPage(page) {
+  return page.fault === undefined ? page : { path: page.path, fault: textOf(page.fault) };
+}
+
 /** This host's pages; null where the system has none. */
 function readHost() {
   const host = unwrap(native.hostPages(sharedDirectory()));
-  for (const page of host?.pages ?? []) if (page.fault) page.fault = textOf(page.fault);
-  return host;
+  if (host === null) return null;
+  const { directory, pages } = host;
+  return { directory, pages: pages.map(shownPage) };
 }
 
 /**
  * This host's pages: one line per process.
- * @param {HostPages | null} host
+ * @param {ReturnType<typeof readHost>} host
  */
 function formatHost(host) {
   if (host === null) {
@@ -193,7 +203,7 @@ function formatHost(host) {
     return `No process of this user has generated IDs on this host (${directory}).`;
   const rows = table([
     ['datacenter', 'worker', 'layout', 'use', 'pid', 'instances', 'since', 'page'],
-    ...pages.flatMap((page) => (page.fault ? [] : rowsOf(page))),
+    ...pages.flatMap((page) => (page.fault === undefined ? rowsOf(page) : [])),
   ]);
   const faults = pages.flatMap(({ fault }) => fault ?? []);
   return [directory, ...rows, ...faults].join('\n');

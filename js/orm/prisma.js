@@ -49,9 +49,8 @@ const isIdType = (type) => Object.hasOwn(METHODS, type);
 
 /** @param {PrismaSnowFlakeOptions} [options] */
 function withSnowFlake(options = NONE) {
-  /** @type {PrismaSnowFlakeOptions} */
   const given = optionsOf(options, 'options of withSnowFlake()', ['flake', 'models']);
-  const { flake = SnowFlake, models } = given;
+  const { flake = SnowFlake, models } = /** @type {PrismaSnowFlakeOptions} */ (given);
   for (const method of Object.values(METHODS)) {
     if (typeof flake?.[method] !== 'function') {
       throw configError(`flake must be a SnowFlake, with ${method}(); it is ${describe(flake)}`);

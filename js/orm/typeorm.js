@@ -39,13 +39,16 @@ const ROUNDING_OPTIONS = [
 
 /** @param {PrimarySnowFlakeColumnOptions} [options] */
 function PrimarySnowFlakeColumn(options = NONE) {
-  /** @type {PrimarySnowFlakeColumnOptions} */
   const given = optionsOf(options, 'options of PrimarySnowFlakeColumn()', [
     'name',
     'comment',
     'nextIdString',
   ]);
-  const { name, comment, nextIdString = nextOfDefault } = given;
+  const {
+    name,
+    comment,
+    nextIdString = nextOfDefault,
+  } = /** @type {PrimarySnowFlakeColumnOptions} */ (given);
   if (typeof nextIdString !== 'function') {
     throw configError(
       `nextIdString must be a function that returns an ID as a string, such as flake.nextIdString; it is ${describe(nextIdString)}`,
