@@ -170,6 +170,18 @@ describe('living holders', { concurrency: 8 }, () => {
     assert.equal(flake.lease.state, 'held');
   });
 
+  test('recover --new says that another process deletes what it writes', async () => {
+    for (const failing of [1, 2]) {
+      const store = memory();
+      let writes = 0;
+      const write = async (...values) =>
+        ++writes === failing ? { isWritten: false, found: undefined } : store.write(...values);
+      const records = new Records({ ...store, write });
+      const { message } = await rejects(create(records, LIMITS, undefined), 'ERR_SNOWFLAKE_STORE');
+      assert.match(message, /was deleted meanwhile: run the command again/);
+    }
+  });
+
   test('two holders go on without duplicates after a recover, and after several at one time', async () => {
     const stored = new Map();
     await created(stored);

@@ -321,10 +321,10 @@ const momentOf = (layout, tick) => moment(unwrap(native.tickEnd(layout, tick)));
 
 /**
  * Why nobody takes a line whose ceiling is impossible.
- * @type {(layout: Layout | undefined, tick: number) => string}
+ * @type {(layout: Layout, tick: number) => string}
  */
 const aheadOf = (layout, tick) =>
-  `has a ceiling that no holder can have${layout === undefined ? '' : `: ${momentOf(layout, tick)}`}`;
+  `has a ceiling that no holder can have: ${momentOf(layout, tick)}`;
 
 /**
  * A namespace with its floor in Unix ms.

@@ -157,8 +157,8 @@ function slotsIn(records, key, record, now, namespace) {
     fault: about(`has a line of workerId ${workerId} that ${why}`),
   });
   const lines = values.lines.map(({ isHeld, started, ceiling, ...line }) =>
-    line.state === 'impossible'
-      ? unusable(line.workerId, aheadOf(namespace?.layout, ceiling))
+    line.state === 'impossible' && namespace !== undefined
+      ? unusable(line.workerId, aheadOf(namespace.layout, ceiling))
       : {
           ...{ datacenterId, workerId: line.workerId },
           host: printable(line.host),
