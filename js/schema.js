@@ -57,8 +57,7 @@ function idSchema(options = NONE) {
   if (since !== undefined && layout === undefined) throw configError('since needs a layout');
   const first = since === undefined ? 0n : floorId(since, layout);
 
-  /** @param {unknown} value */
-  function read(value) {
+  const read = (/** @type {unknown} */ value) => {
     // parse() refuses what is no ID.
     const { id, date } = parse(/** @type {string} */ (value), layout);
     const isLater = Number(date) > Date.now() + TOLERANCE;
@@ -69,7 +68,7 @@ function idSchema(options = NONE) {
       );
     }
     return toForm(id);
-  }
+  };
 
   /** @param {unknown} value */
   function validate(value) {

@@ -240,7 +240,10 @@ class Records {
     if (failures.length > 0) throw failures[0];
   }
 
-  /** The keys of the files that a directory has; undefined of another store. */
+  /**
+   * The keys of the files that a directory has; undefined of another store.
+   * @returns {Promise<string[] | undefined>}
+   */
   async files() {
     const { buckets } = this.#register;
     if (!this.isDirectory || buckets === undefined) return undefined;
@@ -270,9 +273,9 @@ class Records {
 
   /** The other namespaces of the store, as far as it tells. */
   async #others() {
-    /** @param {AbortSignal} signal */
+    /** @type {(signal: AbortSignal) => Promise<string[]>} */
     const find = async (signal) => (await this.#register.namespaces?.({ signal })) ?? [];
-    const names = await runWithin(CALL_MS, find).catch(() => []);
+    const names = await runWithin(CALL_MS, find).catch(() => /** @type {string[]} */ ([]));
     return names.filter((name) => NAME.test(name)).sort();
   }
 
