@@ -12,17 +12,26 @@ const HALF_BITS = 32;
 /** A block as four 32-bit numbers, the highest first. */
 const words = new Uint32Array(4);
 
-/** A cipher for single blocks. Callers keep it, since creating one takes longer than encrypting 10 blocks. */
+/**
+ * A cipher for single blocks. Callers keep it, since creating one takes longer than encrypting 10 blocks.
+ * @param {typeof createCipheriv | typeof createDecipheriv} create
+ * @param {Uint8Array} key
+ */
 function kept(create, key) {
   try {
     return create('aes-256-ecb', key, null).setAutoPadding(false);
   } catch (cause) {
-    const message = `node:crypto of this runtime has no AES-256-ECB (${cause.code}): run it with a build of Node, Bun, Deno or Workers that has it`;
+    const { code } = /** @type {NodeJS.ErrnoException} */ (cause);
+    const message = `node:crypto of this runtime has no AES-256-ECB (${code}): run it with a build of Node, Bun, Deno or Workers that has it`;
     throw new SnowFlakeError('ERR_SNOWFLAKE_CONFIG', message, { cause });
   }
 }
 
-/** The first 8 bytes of HMAC-SHA-256, so that finding two kinds with one tag needs the key. */
+/**
+ * The first 8 bytes of HMAC-SHA-256, so that finding two kinds with one tag needs the key.
+ * @param {Uint8Array} key
+ * @param {string} kind
+ */
 const tagOf = (key, kind) => createHmac('sha256', key).update(kind, 'utf8').digest().subarray(0, 8);
 
 class BlockCipher {
@@ -32,7 +41,10 @@ class BlockCipher {
   #tagLow;
   #input = new DataView(new ArrayBuffer(BLOCK_LENGTH));
 
-  /** @param key 32 bytes */
+  /**
+   * @param {Uint8Array} key 32 bytes
+   * @param {string} kind
+   */
   constructor(key, kind) {
     const tag = tagOf(key, kind);
     this.#tagHigh = tag.readUInt32BE(0);
@@ -41,7 +53,10 @@ class BlockCipher {
     this.#decryptor = kept(createDecipheriv, key);
   }
 
-  /** Encrypts an ID of 0 to 2^63 - 1 into `words`. */
+  /**
+   * Encrypts an ID of 0 to 2^63 - 1 into `words`.
+   * @param {bigint} id
+   */
   encrypt(id) {
     whole[0] = id;
     const input = this.#input;
@@ -68,7 +83,11 @@ class BlockCipher {
   }
 }
 
-/** The 32-bit number at an index. */
+/**
+ * The 32-bit number at an index.
+ * @param {Uint8Array} bytes
+ * @param {number} n
+ */
 function wordOf(bytes, n) {
   const at = 4 * n;
   return (bytes[at] << 24) | (bytes[at + 1] << 16) | (bytes[at + 2] << 8) | bytes[at + 3];

@@ -21,7 +21,7 @@ const keyError = errorsOf('ERR_SNOWFLAKE_CONFIG');
  */
 const FEWEST_DIFFERENT = 17;
 
-const different = (numbers) => new Set(numbers).size;
+const different = (/** @type {Iterable<number>} */ numbers) => new Set(numbers).size;
 
 /** SHA-256 of the keys that the pages and test vectors print. */
 const PUBLISHED = [
@@ -38,7 +38,10 @@ const FEWEST_OF_TEXT = 29;
  */
 const OF_TEXT = /[^\p{Cc}\ufffd]|[\t\n\r\0]/gu;
 
-/** The number of a key's bytes that are text or padding. Padding is a row of equal bytes at the end. */
+/**
+ * The number of a key's bytes that are text or padding. Padding is a row of equal bytes at the end.
+ * @param {Buffer} key
+ */
 function countText(key) {
   let end = key.length - 1;
   while (end > 0 && key[end - 1] === key[key.length - 1]) end--;
@@ -47,7 +50,10 @@ function countText(key) {
   return Buffer.byteLength((text.match(OF_TEXT) ?? []).join('')) + key.length - end;
 }
 
-/** The reason that a key can be guessed; undefined if none was found. */
+/**
+ * The reason that a key can be guessed; undefined if none was found.
+ * @param {Buffer} key
+ */
 function weakness(key) {
   const steps = Array.from(key, (byte, at) => (byte - key[at - 1]) & 255).slice(1);
   if (different(key) < FEWEST_DIFFERENT || different(steps) < FEWEST_DIFFERENT) {
@@ -60,7 +66,10 @@ function weakness(key) {
   return undefined;
 }
 
-/** The message for a value that is no key. */
+/**
+ * The message for a value that is no key.
+ * @param {unknown} value
+ */
 function faultOf(value) {
   if (value === undefined || value === '') {
     return `is ${value === '' ? 'empty' : value}: check that the variable it comes from is set`;
@@ -72,10 +81,18 @@ function faultOf(value) {
   return `${form}; it is a text of ${value.length} characters${hint}`;
 }
 
-/** Whether a value has the form of a key. */
+/**
+ * Whether a value has the form of a key.
+ * @param {unknown} value
+ * @returns {value is string}
+ */
 const isKey = (value) => typeof value === 'string' && (HEX.test(value) || BASE64.test(value));
 
-/** The bytes of a key. The caller must overwrite them after use. @param name the value's name in errors */
+/**
+ * The bytes of a key. The caller must overwrite them after use.
+ * @param {unknown} value
+ * @param {string} name the value's name in errors
+ */
 function readKey(value, name) {
   if (!isKey(value)) {
     throw keyError(`${name} ${faultOf(value)}. ${REMEDY}`);
@@ -88,7 +105,11 @@ function readKey(value, name) {
   return key;
 }
 
-/** Reads an application's array, whose proxies and getters may throw. */
+/**
+ * Reads an application's array, whose proxies and getters may throw.
+ * @template T
+ * @param {() => T} read
+ */
 function guarded(read) {
   try {
     return read();
@@ -98,15 +119,16 @@ function guarded(read) {
 }
 
 /**
- * @param values as applications pass them
- * @param nameOf a key's name in errors, by its index
+ * @param {unknown} given as applications pass them
+ * @param {(at: number) => string} [nameOf] a key's name in errors, by its index
  */
-function readKeys(values, nameOf = (at) => `keys[${at}]`) {
-  const count = guarded(() => Array.isArray(values) && values.length);
-  if (count === false) {
+function readKeys(given, nameOf = (at) => `keys[${at}]`) {
+  const values = guarded(() => (Array.isArray(given) ? given : undefined));
+  if (values === undefined) {
     throw keyError('keys must be an array of keys: the first encodes, all decode');
   }
   // A proxy may return any length.
+  const count = guarded(() => values.length);
   if (!Number.isSafeInteger(count) || count < 1) {
     throw keyError(`keys is empty: pass at least one key. ${REMEDY}`);
   }

@@ -12,8 +12,8 @@ const values = new Int8Array(128).fill(-1);
 for (const [value, code] of codes.entries()) values[code] = value;
 
 /**
- * @param prefix ASCII
- * @returns a function that returns a block's text as one flat string, since a concatenated string is slow to store
+ * @param {string} prefix ASCII
+ * @returns {(words: Uint32Array) => string} returns a block's text as one flat string, since a concatenated string is slow to store
  */
 function createSpeller(prefix) {
   const text = Buffer.alloc(prefix.length + TEXT_LENGTH);
@@ -37,7 +37,9 @@ function createSpeller(prefix) {
 
 /**
  * Reads the 26 characters of a text from `start` on. Returns whether they spell a block.
- * @param words receives the block as four 32-bit numbers
+ * @param {string} text
+ * @param {number} start
+ * @param {Uint32Array} words receives the block as four 32-bit numbers
  */
 function readText(text, start, words) {
   let a = 0;
