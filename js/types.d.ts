@@ -29,6 +29,19 @@ export type Own<T> = [T] extends [object] ? T : Partial<NonNullable<T>>;
 /** What was thrown: an error of Node, of a client, or anything else. */
 export type Failure = Bare & { [name in 'code' | 'message' | 'name' | 'stack']?: string };
 
+/** Timers, as Node has them. */
+export interface Timers {
+  setTimeout(this: void, callback: () => void, ms: number): NodeJS.Timeout;
+  clearTimeout(this: void, timer: NodeJS.Timeout | undefined): void;
+}
+
+/** The clocks and timers of js/runtime/time.js. */
+export interface Clocks extends Timers {
+  unixNow(): number;
+  monotonic(): number;
+  hostMonotonic(): number;
+}
+
 /** Shows a value in a message. */
 export type Show = (value: unknown) => string;
 

@@ -5,7 +5,10 @@ const { types } = require('node:util');
 
 const { propertiesOf, unixMs, wholeNumber } = require('../messages/checks.js');
 const { argumentError, clockError, describe, invalidId } = require('../messages/errors.js');
+const { ownOf } = require('../ids/properties.js');
 const { idFault, idOf } = require('../ids/text.js');
+
+/** @import { Channel, Layout } from '../types.js' */
 
 /** `id` and `date` are allowed, but ignored, so that applications can pass the result of parse(). */
 const FIELD_KEYS = ['timestamp', 'datacenterId', 'workerId', 'clockBack', 'sequence', 'id', 'date'];
@@ -13,21 +16,34 @@ const FIELD_KEYS = ['timestamp', 'datacenterId', 'workerId', 'clockBack', 'seque
 /** The most IDs of one batch. They take 8 MB and, on the default layout, a quarter of a second. */
 const MAX_COUNT = 1_000_000;
 
+/** @param {unknown} count */
 function readCount(count) {
   return wholeNumber('count', count, 0, MAX_COUNT, argumentError);
 }
 
 const TypedArray = Object.getPrototypeOf(BigUint64Array);
-const getterOf = (name) => Object.getOwnPropertyDescriptor(TypedArray.prototype, name).get;
+/** @param {string} name */
+const getterOf = (name) => {
+  const { get } = ownOf(Object.getOwnPropertyDescriptor(TypedArray.prototype, name));
+  return /** @type {(this: BigUint64Array) => unknown} */ (get);
+};
 const [getLength, getBuffer] = [getterOf('length'), getterOf('buffer')];
 const { keys: keysOf, set: setAll } = TypedArray.prototype;
 
-/** The length of a typed array, even if it has an own property of that name. */
+/**
+ * The length of a typed array, even if it has an own property of that name.
+ * @param {BigUint64Array} array
+ * @returns {number}
+ */
 function lengthOf(array) {
-  return getLength.call(array);
+  return /** @type {number} */ (getLength.call(array));
 }
 
-/** Whether a value is an array to fill with IDs. Throws if the array cannot be filled. */
+/**
+ * Whether a value is an array to fill with IDs. Throws if the array cannot be filled.
+ * @param {unknown} array
+ * @returns {array is BigUint64Array}
+ */
 function isTarget(array) {
   if (!types.isBigUint64Array(array)) return false;
   if (types.isSharedArrayBuffer(getBuffer.call(array))) {
@@ -45,7 +61,10 @@ function isTarget(array) {
   return true;
 }
 
-/** Checks an array of length 0: its buffer may be detached, or shrunk below the array's end. */
+/**
+ * Checks an array of length 0: its buffer may be detached, or shrunk below the array's end.
+ * @param {BigUint64Array} array
+ */
 function checkAttached(array) {
   try {
     // This method throws for such an array.
@@ -58,7 +77,12 @@ function checkAttached(array) {
   }
 }
 
-/** Copies IDs to an array. A callback of the application may have detached it meanwhile: then gives the IDs back. */
+/**
+ * Copies IDs to an array. A callback of the application may have detached it meanwhile: then gives the IDs back.
+ * @param {BigUint64Array} array
+ * @param {BigUint64Array} ids
+ * @param {Channel} channel
+ */
 function copyIds(array, ids, channel) {
   try {
     setAll.call(array, ids);
@@ -71,14 +95,21 @@ function copyIds(array, ids, channel) {
   }
 }
 
-/** An ID as a BigInt of 0 to 2^63 - 1. @param bits the width of its layout, if numbers may be IDs */
+/**
+ * An ID as a BigInt of 0 to 2^63 - 1.
+ * @param {unknown} id
+ * @param {number} [bits] the width of its layout, if numbers may be IDs
+ */
 function readId(id, bits) {
   const read = idOf(id, bits);
   if (read === undefined) throw invalidId(idFault(id, bits, describe));
   return read;
 }
 
-/** An ID as a number. Only an ID that the application returned can be too large. */
+/**
+ * An ID as a number. Only an ID that the application returned can be too large.
+ * @param {bigint} id
+ */
 function exactNumber(id) {
   if (id <= Number.MAX_SAFE_INTEGER) return Number(id);
   throw invalidId(
@@ -86,11 +117,20 @@ function exactNumber(id) {
   );
 }
 
-/** The fields of compose(). The defaults are the layout's epoch, the instance's datacenter and worker ID, and zero. */
+/**
+ * The fields of compose(). The defaults are the layout's epoch, the instance's datacenter and worker ID, and zero.
+ * @param {unknown} given
+ * @param {{ layout: Layout, datacenterId: number, workerId: number }} flake
+ */
 function readFields(given, flake) {
   const { layout } = flake;
   const fields = propertiesOf(given, 'fields', FIELD_KEYS, argumentError);
   const { timestamp } = fields;
+  /**
+   * @param {'datacenterId' | 'workerId' | 'clockBack' | 'sequence'} name
+   * @param {keyof Layout} bits
+   * @param {number} otherwise
+   */
   const read = (name, bits, otherwise) =>
     fields[name] === undefined
       ? otherwise
@@ -105,7 +145,10 @@ function readFields(given, flake) {
   };
 }
 
-/** The time of an application's clock, in whole Unix ms. */
+/**
+ * The time of an application's clock, in whole Unix ms.
+ * @param {() => unknown} clock
+ */
 function readClock(clock) {
   let now;
   try {

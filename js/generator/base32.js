@@ -4,22 +4,28 @@
 
 const { base32Head, pairOf } = require('../ids/text.js');
 
-/** '00' to 'ZZ'. Created on first use, since not every application uses base32. */
+/**
+ * '00' to 'ZZ'. Created on first use, since not every application uses base32.
+ * @type {string[]}
+ */
 let table;
 
 class Base32Speller {
   // Own properties, since Object.prototype may be polluted.
   halves;
-  head;
+  head = '';
   lowOfHead = -1;
   highOfHead = -1;
 
-  /** @param halves a block's IDs as halves, low before high */
+  /** @param {Uint32Array} halves a block's IDs as halves, low before high */
   constructor(halves) {
     this.halves = halves;
   }
 
-  /** The text of the ID at an index. */
+  /**
+   * The text of the ID at an index.
+   * @param {number} index
+   */
   spell(index) {
     const low = this.halves[2 * index];
     const high = this.halves[2 * index + 1];

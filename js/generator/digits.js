@@ -5,7 +5,10 @@
 const LOW_DIGITS = 10_000;
 const HIGH_HALF = 2 ** 32;
 
-/** '0000' to '9999'. Created on first use, since that takes a ms, and not every application uses strings. */
+/**
+ * '0000' to '9999'. Created on first use, since that takes a ms, and not every application uses strings.
+ * @type {string[]}
+ */
 let table;
 
 class Speller {
@@ -16,18 +19,29 @@ class Speller {
   high = '';
   low = LOW_DIGITS;
 
-  /** @param ids, halves a block's IDs, whole and as halves, low before high */
+  /**
+   * @param {BigUint64Array} ids , halves a block's IDs, whole and as halves, low before high
+   * @param {Uint32Array} halves
+   */
   constructor(ids, halves) {
     this.ids = ids;
     this.halves = halves;
   }
 
-  /** The string of the ID at an index. */
+  /**
+   * The string of the ID at an index.
+   * @param {number} index
+   * @returns {string}
+   */
   spell(index) {
     const at = this.low + index;
     return at < LOW_DIGITS ? this.high + table[at] : this.spellAnew(index);
   }
 
+  /**
+   * @param {number} index
+   * @returns {string}
+   */
   spellAnew(index) {
     const { halves } = this;
     table ??= Array.from({ length: LOW_DIGITS }, (_, n) => String(n).padStart(4, '0'));

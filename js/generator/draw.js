@@ -32,6 +32,16 @@ const { Base32Speller } = require('./base32.js');
 const { Speller } = require('./digits.js');
 const { createOwnClock, createQueue } = require('./waiting.js');
 
+/** @import { Reporter } from '../runtime/events.js' */
+/** @import { Channel, Lease, OpenSettings, Refusal } from '../types.js' */
+/** @import { OwnClock, Queue } from './waiting.js' */
+/** @typedef {'wait' | 'throw' | ((error: Error) => unknown)} OnRejected */
+/**
+ * @typedef {{
+ *   length: number, [index: number]: bigint | string, slice(from: number, to: number): Iterable<bigint | string>
+ * }} Batch
+ */
+
 /** Offsets in a channel's memory, in units of 8 and of 4 bytes: src/generator/caller.rs. */
 const RESERVED_MS = 256;
 const [UNUSED, IS_WATCHED, MOST_CHECKED, ADVICE] = [514, 515, 516, 517];
@@ -73,10 +83,15 @@ class Drawer {
   onRejected;
   speller;
   base32;
-  /** Reserves by the application's clock, if there is one. */
+  /**
+   * Reserves by the application's clock, if there is one.
+   * @type {OwnClock | undefined}
+   */
   own;
   // Created on first use.
+  /** @type {Reporter | undefined} */
   reporter;
+  /** @type {Queue | undefined} */
   queue;
   // Functions that work without `this`.
   nextId;
@@ -86,10 +101,10 @@ class Drawer {
   nextIdNumber;
 
   /**
-   * @param channel a channel of native `open`
-   * @param settings the result of `readOptions`
-   * @param lease the lease of its slot, if there is one
-   * @param onRejected what to do if no ID is available: 'wait', 'throw', or a function that returns an ID
+   * @param {Channel} channel a channel of native `open`
+   * @param {OpenSettings} settings the result of `readOptions`
+   * @param {Lease | undefined} lease the lease of its slot, if there is one
+   * @param {OnRejected} [onRejected] what to do if no ID is available: 'wait', 'throw', or a function that returns an ID
    */
   constructor(channel, settings, lease, onRejected = 'wait') {
     const { memory } = channel;
@@ -151,7 +166,11 @@ class Drawer {
     return this.speller.spell(this.next++);
   }
 
-  /** Reserves a block, and publishes the events. Returns the refusal, if there is one. */
+  /**
+   * Reserves a block, and publishes the events. Returns the refusal, if there is one.
+   * @param {boolean} [mayWait]
+   * @returns {Refusal | undefined}
+   */
   draw(mayWait = this.onRejected === 'wait') {
     const refusal = this.reserve(mayWait);
     if (!this.hasNews) return refusal;
@@ -161,6 +180,10 @@ class Drawer {
     return refusal === undefined && this.next === this.end ? this.reserve(mayWait) : refusal;
   }
 
+  /**
+   * @param {boolean} mayWait
+   * @returns {Refusal | undefined}
+   */
   reserve(mayWait) {
     this.leave();
     const length = this.refill(mayWait);
@@ -175,6 +198,7 @@ class Drawer {
     return undefined;
   }
 
+  /** @param {boolean} mayWait */
   refill(mayWait) {
     const { channel, own, refillOf } = this;
     if (own !== undefined) return mayWait ? own.refillOrWait() : own.refill();
@@ -194,7 +218,11 @@ class Drawer {
     return refusal;
   }
 
-  /** Handles a refusal: throws, or returns an ID of the application. */
+  /**
+   * Handles a refusal: throws, or returns an ID of the application.
+   * @param {Refusal} refusal
+   * @returns {bigint}
+   */
   refuse(refusal) {
     const { onRejected, settings } = this;
     const error = fromCaller(this.errorOf(refusal), this.refuse);
@@ -202,6 +230,7 @@ class Drawer {
     return readId(onRejected(error), widthOf(settings.layout));
   }
 
+  /** @param {Refusal} refusal */
   errorOf(refusal) {
     return refusalError(refusal, this.settings, this.lease?.report());
   }
@@ -232,6 +261,10 @@ class Drawer {
     this.channel.giveBack(this.channel.memory, unused);
   }
 
+  /**
+   * @param {number} count
+   * @returns {Batch}
+   */
   nextIds(count) {
     const batch = new BigUint64Array(count);
     if (count >= FEW_IDS && this.own === undefined) return this.fill(batch);
@@ -243,13 +276,18 @@ class Drawer {
     return batch;
   }
 
-  /** Fills an array of the application. After a refusal it has zeros. */
+  /**
+   * Fills an array of the application. After a refusal it has zeros.
+   * @param {BigUint64Array} array
+   */
   fillIds(array) {
     return this.own === undefined ? this.fill(array) : this.fillEach(array);
   }
 
   /**
    * Fills a batch by one native call, with the IDs of as many ticks as it takes. After a refusal the batch is empty.
+   * @param {BigUint64Array} batch
+   * @returns {BigUint64Array}
    */
   fill(batch) {
     const { channel, onRejected } = this;
@@ -264,15 +302,24 @@ class Drawer {
     return this.fillEach(batch);
   }
 
+  /** @param {BigUint64Array} array */
   fillEach(array) {
     const drawn = this.drawEach(new BigUint64Array(lengthOf(array)), false, this.isSpent());
-    copyIds(array, drawn, this.channel);
+    copyIds(array, /** @type {BigUint64Array} */ (drawn), this.channel);
     return array;
   }
 
-  /** Draws a batch one by one. If it throws, it gives back all IDs. It reads the clock once. */
+  /**
+   * Draws a batch one by one. If it throws, it gives back all IDs. It reads the clock once.
+   * @param {Batch} batch
+   * @param {boolean} isText
+   * @param {boolean} startsEmpty
+   */
   drawEach(batch, isText, startsEmpty) {
-    /** The indices of IDs that the application returned. */
+    /**
+     * The indices of IDs that the application returned.
+     * @type {Set<number> | undefined}
+     */
     let others;
     let n = 0;
     let isEmpty = startsEmpty;
@@ -298,6 +345,10 @@ class Drawer {
     }
   }
 
+  /**
+   * @param {number} count
+   * @returns {Batch}
+   */
   nextIdStrings(count) {
     const batch = new Array(count);
     const isEmpty = this.isSpent();
@@ -306,12 +357,14 @@ class Drawer {
     return batch;
   }
 
+  /** @returns {Promise<bigint>} */
   nextIdAsync() {
     return this.queue?.isServing || this.isSpent()
       ? this.nextIdLater()
       : Promise.resolve(this.take());
   }
 
+  /** @returns {Promise<bigint>} */
   nextIdLater() {
     // An exception in this function becomes a rejection.
     return new Promise((resolve, reject) => {

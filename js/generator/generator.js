@@ -7,22 +7,63 @@ const { uidString } = require('../ids/uid-string.js');
 const { argumentError, configError, fromCaller } = require('../messages/errors.js');
 const { isTarget, readCount, readFields, readId } = require('./arguments.js');
 const { unixMs } = require('../messages/checks.js');
+const { ownOf } = require('../ids/properties.js');
 const { Drawer } = require('./draw.js');
 const { unixNow } = require('../runtime/time.js');
 const { warnOfEnd } = require('../messages/warnings.js');
 
-/** The method for `await using`. Node 18 lacks the symbol. */
+/** @import { Channel, ChannelStats, Layout, Lease, NodeIds, OpenSettings, ParsedId } from '../types.js' */
+/** @import { OnRejected } from './draw.js' */
+/** @import { Opening } from './opening.js' */
+/**
+ * The functions of an instance, which work without `this`.
+ * @typedef {object} Functions
+ * @property {() => bigint} nextId
+ * @property {() => string} nextIdString
+ * @property {() => string} nextIdBase32
+ * @property {() => number} nextIdNumber
+ * @property {(id: unknown) => ParsedId} parse
+ */
+/**
+ * The private parts of an instance.
+ * @typedef {object} Parts
+ * @property {OpenSettings} settings
+ * @property {InstanceType<typeof Codec>} codec
+ * @property {Channel} channel
+ * @property {InstanceType<typeof Drawer>} drawer
+ * @property {Lease | undefined} lease
+ * @property {Functions} functions
+ * @property {boolean} isClosed
+ * @property {Promise<void> | undefined} closed the promise of close()
+ */
+
+/**
+ * The method for `using`. Node 18 lacks the symbols.
+ * @type {typeof Symbol.dispose}
+ */
+const DISPOSE = Symbol.dispose ?? Symbol.for('Symbol.dispose');
+/**
+ * The method for `await using`.
+ * @type {typeof Symbol.asyncDispose}
+ */
 const ASYNC_DISPOSE = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
 const YEAR_MS = 365 * 86_400_000;
 
-/** The time until a layout's timestamp overflows, in ms. */
+/**
+ * The time until a layout's timestamp overflows, in ms.
+ * @type {(layout: Layout) => number}
+ */
 const timeLeft = ({ epoch, timestampBits, tickMs }) =>
   epoch + 2 ** timestampBits * tickMs - unixNow();
 
-/** Codecs by layout. The keys are frozen objects from readLayout(). */
+/**
+ * Codecs by layout. The keys are frozen objects from readLayout().
+ * @type {WeakMap<Layout, InstanceType<typeof Codec>>}
+ */
 const codecs = new WeakMap();
 
+/** @param {Layout} layout */
 function codecOf(layout) {
   let codec = codecs.get(layout);
   if (codec === undefined) {
@@ -32,17 +73,27 @@ function codecOf(layout) {
   return codec;
 }
 
+/**
+ * @param {unknown} id
+ * @param {Layout} layout
+ */
 function parse(id, layout) {
   const codec = codecOf(layout);
   return codec.decode(readId(id, codec.bits));
 }
 
-/** nextIdNumber() of a layout whose IDs are too large for exact numbers. */
+/**
+ * nextIdNumber() of a layout whose IDs are too large for exact numbers.
+ * @returns {never}
+ */
 function refuseNumbers() {
   throw configError(
     `nextIdNumber() needs a layout of at most ${NUMBER_BITS} bits, since a number holds no more exactly: choose layout: 'safe', or use nextId() or nextIdString()`,
   );
 }
+
+/** @type {(object: object) => { [name: string]: unknown }} */
+const membersOf = (object) => /** @type {{ [name: string]: unknown }} */ (object);
 
 /** The methods that generate IDs. None calls another, and the package never calls one that was replaced. */
 const GENERATING = [
@@ -57,8 +108,8 @@ const GENERATING = [
 
 /**
  * Refuses a subclass that overrides one of them, since the others and static calls would not use its method.
- * @param prototype the prototype of the new instance
- * @param own the prototype of the package's class. It is not checked, since tests may put mocks there
+ * @param {object} prototype the prototype of the new instance
+ * @param {object} own the prototype of the package's class. It is not checked, since tests may put mocks there
  */
 function checkOverrides(prototype, own) {
   for (let one = prototype; one && one !== own; one = Object.getPrototypeOf(one)) {
@@ -74,17 +125,22 @@ function checkOverrides(prototype, own) {
 const { isPrototypeOf: isBeneath } = Object.prototype;
 
 /**
- * Refuses the static lease() of a subclass, since it would return an instance of the base class. @param called its
+ * Refuses the static lease() of a subclass, since it would return an instance of the base class.
+ * @param {unknown} called its
  * `this`, if any
+ * @param {Function} Class
  */
 function checkLeaseCall(called, Class) {
-  if (!isBeneath.call(Class, called)) return;
+  if (!isBeneath.call(Class, /** @type {object} */ (called))) return;
   throw configError(
     `lease() of a subclass would return a ${Class.name}, and no instance of the subclass: call ${Class.name}.lease(), and write a class that has an instance instead of extending this one`,
   );
 }
 
-/** The error for a member that was used without an instance of this copy of the package. */
+/**
+ * The error for a member that was used without an instance of this copy of the package.
+ * @param {string} member
+ */
 function misused(member) {
   const write = `flake.${member}`;
   return argumentError(
@@ -92,13 +148,25 @@ function misused(member) {
   );
 }
 
-/** Whether a value is an instance of this copy of the package, and not a proxy or an imitation. */
+/**
+ * Whether a value is an instance of this copy of the package, and not a proxy or an imitation.
+ * @type {(value: unknown) => value is Generator}
+ */
 let isGenerator;
-/** Whether close() was called, even if a subclass overrides `isClosed`. */
+/**
+ * Whether close() was called, even if a subclass overrides `isClosed`.
+ * @type {(instance: Generator) => boolean}
+ */
 let isClosed;
-/** An instance's original functions, even if they were replaced. */
+/**
+ * An instance's original functions, even if they were replaced.
+ * @type {(instance: Generator) => Functions}
+ */
 let functionsOf;
-/** The private parts of an instance. Throws for any other value. */
+/**
+ * The private parts of an instance. Throws for any other value.
+ * @type {(value: unknown, member: string) => Parts}
+ */
 let partsOf;
 
 class Generator {
@@ -112,23 +180,25 @@ class Generator {
     };
   }
 
+  /** @type {Parts} */
   #parts;
 
   /**
-   * @param opened an Opened of js/generator/opening.js. `onCreated` is called with the instance before any subscriber
-   * @param onRejectedTake what to do if no ID is available: 'wait', 'throw', or a function that returns an ID
+   * @param {Opening} opened an Opened of js/generator/opening.js. `onCreated` is called with the instance before any subscriber
+   * @param {OnRejected} [onRejectedTake] what to do if no ID is available: 'wait', 'throw', or a function that returns an ID
    */
   constructor({ settings, channel, lease, onCreated }, onRejectedTake) {
     const { layout, datacenterId, workerId } = settings;
     const codec = codecOf(layout);
     const drawer = new Drawer(channel, settings, lease, onRejectedTake);
+    /** @type {Functions & { __proto__: object }} */
     const functions = {
       __proto__: METHODS,
       nextId: drawer.nextId,
       nextIdString: drawer.nextIdString,
       nextIdBase32: drawer.nextIdBase32,
       nextIdNumber: codec.bits <= NUMBER_BITS ? drawer.nextIdNumber : refuseNumbers,
-      parse: (id) => codec.decode(readId(id, codec.bits)),
+      parse: (/** @type {unknown} */ id) => codec.decode(readId(id, codec.bits)),
     };
     this.#parts = {
       settings,
@@ -138,21 +208,22 @@ class Generator {
       lease,
       functions,
       isClosed: false,
-      /** The promise of close(). */
       closed: undefined,
     };
     if (settings.clock === undefined && timeLeft(layout) < YEAR_MS) {
       warnOfEnd(layout);
     }
+    /** @type {(key: string, how: PropertyDescriptor) => void} */
     const define = (key, how) =>
-      Object.defineProperty(this, key, { __proto__: null, enumerable: true, ...how });
+      Object.defineProperty(this, key, ownOf({ enumerable: true, ...how }));
     // Own properties, so that they work without `this`. Spies and mocks can replace them, here or on the prototype.
-    for (const name of Object.keys(functions)) {
-      if (this[name] !== METHODS[name]) continue;
+    for (const [name, value] of Object.entries(functions)) {
+      if (membersOf(this)[name] !== METHODS[name]) continue;
       // Defined, since an assignment fails if the prototype is frozen.
-      define(name, { value: functions[name], writable: true, configurable: true });
+      define(name, { value, writable: true, configurable: true });
     }
     // Read-only properties.
+    /** @type {(key: string, value: unknown) => void} */
     const fix = (key, value) => define(key, { value });
     fix('datacenterId', datacenterId);
     // After a loss, the lease may continue with another worker ID.
@@ -182,10 +253,12 @@ class Generator {
     return partsOf(this, 'nextIdNumber()').functions.nextIdNumber();
   }
 
+  /** @param {unknown} id */
   parse(id) {
     return partsOf(this, 'parse()').functions.parse(id);
   }
 
+  /** @param {unknown} count */
   nextIds(count) {
     const { drawer } = partsOf(this, 'nextIds()');
     // `count` is a number of IDs, or an array to fill.
@@ -193,6 +266,7 @@ class Generator {
     return drawer.nextIds(readCount(count));
   }
 
+  /** @param {unknown} count */
   nextIdStrings(count) {
     return partsOf(this, 'nextIdStrings()').drawer.nextIdStrings(readCount(count));
   }
@@ -202,17 +276,24 @@ class Generator {
     return this.#parts.drawer.nextIdAsync();
   }
 
+  /**
+   * @param {unknown} id
+   * @param {unknown} [options]
+   */
   toUidString(id, options) {
     const { settings, functions } = partsOf(this, 'toUidString()');
     return uidString(functions.parse(id), settings.layout, options);
   }
 
+  /** @param {unknown} fields */
   compose(fields) {
     const { codec } = partsOf(this, 'compose()');
+
     const { timestamp, datacenterId, workerId, clockBack, sequence } = readFields(fields, this);
     return codec.encode(timestamp, datacenterId, workerId, clockBack, sequence);
   }
 
+  /** @param {unknown} time */
   floorId(time) {
     const { codec } = partsOf(this, 'floorId()');
     return codec.encode(unixMs('time', time, argumentError), 0, 0, 0, 0);
@@ -222,7 +303,7 @@ class Generator {
     const { drawer, channel, settings } = partsOf(this, 'stats()');
     drawer.drop();
     // A closed instance has the counters of the time of close().
-    const stats = channel.stats();
+    const stats = /** @type {ChannelStats} */ (channel.stats());
     return {
       ...stats,
       endOfTime: new Date(stats.endOfTime),
@@ -243,7 +324,7 @@ class Generator {
         'afterRestore() needs a lease from a store: nothing tells this machine from its original by a workerId of your own, or by a record on a disk that may be copied, too. Use SnowFlake.lease() with the URL of a server',
       );
     }
-    parts.lease.afterRestore();
+    parts.lease?.afterRestore?.();
   }
 
   get isClosed() {
@@ -263,7 +344,7 @@ class Generator {
     return parts.closed;
   }
 
-  [Symbol.dispose ?? Symbol.for('Symbol.dispose')]() {
+  [DISPOSE]() {
     partsOf(this, 'close()');
     this.close();
   }
@@ -274,17 +355,26 @@ class Generator {
   }
 }
 
-/** The prototype's methods, before anything can replace them. */
+/**
+ * The prototype's methods, before anything can replace them.
+ * @type {Record<string, unknown>}
+ */
 const METHODS = { __proto__: null };
-for (const name of [...GENERATING, 'parse']) METHODS[name] = Generator.prototype[name];
+for (const name of [...GENERATING, 'parse']) METHODS[name] = membersOf(Generator.prototype)[name];
 
-/** The name of a generating method that a mock or a subclass's field has replaced; undefined if there is none. */
+/**
+ * The name of a generating method that a mock or a subclass's field has replaced; undefined if there is none.
+ * @param {Generator} instance
+ */
 function replacedIn(instance) {
-  const functions = functionsOf(instance);
-  return GENERATING.find((name) => instance[name] !== functions[name]);
+  const [members, functions] = [membersOf(instance), membersOf(functionsOf(instance))];
+  return GENERATING.find((name) => members[name] !== functions[name]);
 }
 
-/** Ends the window synchronously. Settles when the store has recorded the release, or after a timeout. */
+/**
+ * Ends the window synchronously. Settles when the store has recorded the release, or after a timeout.
+ * @param {Parts} parts
+ */
 async function end(parts) {
   const { drawer, lease, channel } = parts;
   drawer.close();

@@ -8,13 +8,21 @@ const { bitsOf } = require('../ids/layout-key.js');
 const { layouts } = require('../ids/layouts.js');
 const { isSameName } = require('../ids/names.js');
 
+/** @import { Layout, NodeIds, Settings } from '../types.js' */
+/** @typedef {{ [name in keyof NodeIds]?: number }} Fields */
+/** @typedef {{ name: keyof NodeIds, max: number, text: string | undefined, other: string | undefined }} VariableFault */
+
+/** @param {Fields} fields */
+const entriesOf = (fields) => /** @type {[keyof NodeIds, number][]} */ (Object.entries(fields));
+
 /**
  * The missing and invalid environment variables of a node, in the calling thread: `name`, `max` and `text` of each, and
  * `other`, a variable whose name differs only in case and separators.
- * @param fields the bits of each field, by name
+ * @param {Fields} fields the bits of each field, by name
+ * @returns {VariableFault[]}
  */
 function faultsOfEnvironment(fields) {
-  return Object.entries(fields).flatMap(([name, bits]) => {
+  return entriesOf(fields).flatMap(([name, bits]) => {
     const text = environmentOf(name);
     const max = 2 ** bits - 1;
     if (numberIn(text) <= max) return [];
@@ -23,12 +31,19 @@ function faultsOfEnvironment(fields) {
   });
 }
 
-/** Values for examples in messages. */
+/**
+ * Values for examples in messages.
+ * @type {NodeIds}
+ */
 const EXAMPLES = { datacenterId: 1, workerId: 3 };
 
-/** The message for a missing or invalid variable. */
+/**
+ * The message for a missing or invalid variable.
+ * @param {VariableFault} fault
+ * @param {Layout} layout
+ */
 function wordFault({ name, max, text, other }, layout) {
-  const named = Object.keys(layouts).find((one) => layouts[one] === layout);
+  const [named] = Object.entries(layouts).find(([, one]) => one === layout) ?? [];
   const takes = `layout ${named === undefined ? bitsOf(layout) : `'${named}'`} takes 0 to ${max}`;
   if (text !== undefined) return `the environment variable ${name} is ${describe(text)}; ${takes}`;
   const hint = other === undefined ? '' : `; ${other} is, but names are case-sensitive`;
@@ -43,9 +58,13 @@ function ofThread() {
     : ' This is a worker thread, which has a default instance of its own: SnowFlake.configure(), use() and ready() in another thread do not set it.';
 }
 
-/** @param fields the bits of each field that the generator needs, by name */
+/**
+ * @param {VariableFault[]} faults
+ * @param {Fields} fields the bits of each field that the generator needs, by name
+ * @param {Layout} layout
+ */
 function environmentError(faults, fields, layout) {
-  const names = Object.keys(fields).filter((name) => fields[name] > 0);
+  const names = entriesOf(fields).flatMap(([name, bits]) => (bits > 0 ? [name] : []));
   const found = faults.map((fault) => wordFault(fault, layout)).join(', and ');
   const call = names.includes('workerId') ? 'SnowFlake.configure()' : 'SnowFlake.lease()';
   if (faults.every(({ text }) => text !== undefined)) {
@@ -65,24 +84,32 @@ function environmentError(faults, fields, layout) {
 
 /**
  * datacenterId and workerId, from the options or else from the calling thread's environment.
- * @param fields the bits of each field that is needed, by name
- * @param isUnique whether the worker ID alone identifies the node: a store leased it, or the options name it
+ * @param {{ [name in keyof NodeIds]?: unknown }} given
+ * @param {Fields} fields the bits of each field that is needed, by name
+ * @param {boolean} isUnique whether the worker ID alone identifies the node: a store leased it, or the options name it
+ * @param {Layout} layout
  */
 function readNode(given, fields, isUnique, layout) {
+  /** @type {{ [name in keyof NodeIds]: number | undefined }} */
   const node = { datacenterId: undefined, workerId: undefined };
+  /** @type {Fields} */
   const fromEnvironment = {};
-  for (const [name, bits] of Object.entries(fields)) {
+  for (const [name, bits] of entriesOf(fields)) {
     if (given[name] !== undefined) node[name] = fieldNumber(name, given[name], bits);
     else if (bits === 0) node[name] = noBits(name, isUnique);
     else fromEnvironment[name] = bits;
   }
   const faults = faultsOfEnvironment(fromEnvironment);
   if (faults.length > 0) throw environmentError(faults, fields, layout);
-  for (const name of Object.keys(fromEnvironment)) node[name] = Number(environmentOf(name));
-  return node;
+  for (const [name] of entriesOf(fromEnvironment)) node[name] = Number(environmentOf(name));
+  return /** @type {Pick<Settings, keyof NodeIds>} */ (node);
 }
 
-/** 0, for a field that the layout has no bits for. */
+/**
+ * 0, for a field that the layout has no bits for.
+ * @param {keyof NodeIds} name
+ * @param {boolean} isUnique
+ */
 function noBits(name, isUnique) {
   const text = environmentOf(name);
   if (isUnique || text === undefined || text === '0') return 0;

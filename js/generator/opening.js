@@ -11,6 +11,11 @@ const { checkAlone } = require('../runtime/siblings.js');
 const { isRoot } = require('../runtime/user.js');
 const { warnOfSecondUser, warnOfUnusable } = require('../messages/warnings.js');
 
+/** @import { Authority, Channel, Lease, OpenSettings, OwnSettings, StoreSettings } from '../types.js' */
+/** @import { LeaseStore } from '../stores/store.js' */
+/** @typedef {(directory?: unknown, isOfEnvironment?: boolean) => OwnSettings | StoreSettings} ReadSettings */
+/** @typedef {{ onRejectedPut: unknown, onRejectedTake: unknown }} Rejected */
+
 /**
  * Loads on first use, since it takes as long as the rest of the package. If the user is root it loads now, since the
  * process may later drop the right to read it.
@@ -18,23 +23,38 @@ const { warnOfSecondUser, warnOfUnusable } = require('../messages/warnings.js');
 const leases = () => require('../lease/open.js');
 if (isRoot) leases();
 
+/** @typedef {InstanceType<typeof import('./generator.js').Generator>} Instance */
+/** @typedef {Pick<InstanceType<typeof Opened>, 'settings' | 'channel' | 'lease' | 'onCreated'>} Opening */
+
 /** An open generator, passed to a constructor in place of options. Applications cannot create one. */
 class Opened {
   #isOpened = true;
   // Own properties, since Object.prototype may be polluted.
+  /** @type {((instance: Instance) => void) | undefined} */
   onCreated;
+  /** @type {Rejected | undefined} */
   rejected;
+  /** @type {undefined} */
   // biome-ignore lint/suspicious/noThenProperty: a promise that resolves to this object reads it, and must find none
   then;
   channel;
   settings;
   lease;
 
-  /** Not `instanceof`, which runs code of a proxy. */
+  /**
+   * Not `instanceof`, which runs code of a proxy.
+   * @param {unknown} value
+   * @returns {value is Opened}
+   */
   static is(value) {
     return value !== null && typeof value === 'object' && #isOpened in value;
   }
 
+  /**
+   * @param {Channel} channel
+   * @param {OpenSettings} settings
+   * @param {Lease} [lease]
+   */
   constructor(channel, settings, lease) {
     this.channel = channel;
     this.settings = settings;
@@ -43,8 +63,8 @@ class Opened {
 }
 
 /**
- * @param settings the result of `readOptions`
- * @param isCommon whether all callers in this process that ask for any worker ID share one
+ * @param {OwnSettings} settings the result of `readOptions`
+ * @param {{ isCommon: boolean }} [options] whether all callers in this process that ask for any worker ID share one
  */
 function openNow(settings, { isCommon } = { isCommon: false }) {
   const authority = authorityOf(settings, isCommon);
@@ -55,27 +75,43 @@ function openNow(settings, { isCommon } = { isCommon: false }) {
 /**
  * Opens in the process's own memory, since the host has no directory for pages. Refuses if the process may have
  * siblings.
+ * @param {OwnSettings} settings
+ * @param {Authority} authority
  */
 function openAlone(settings, authority) {
   checkAlone(settings);
-  return openChannel({ __proto__: null, ...settings, scope: 'process' }, authority);
+  const channel = openChannel({ __proto__: null, ...settings, scope: 'process' }, authority);
+  return /** @type {Channel} */ (channel);
 }
 
+/** @param {OwnSettings} settings */
 async function openLater(settings) {
-  return createOpened(await openChannelLater(settings, authorityOf(settings, false)), settings);
+  const channel = await openChannelLater(settings, authorityOf(settings, false));
+  // None only where nothing is leased.
+  return createOpened(/** @type {Channel} */ (channel), settings);
 }
 
+/**
+ * @param {OwnSettings} settings
+ * @param {boolean} isCommon
+ * @returns {Authority}
+ */
 function authorityOf({ clock, leasing }, isCommon) {
   if (clock !== undefined) return { ownClock: true };
   if (leasing === undefined) return {};
   return { isLeased: true, leasing: { __proto__: null, ...leasing, isCommon } };
 }
 
-/** The functions that a register lacks; undefined for a URL or a value that is no object. */
+/**
+ * The functions that a register lacks; undefined for a URL or a value that is no object.
+ * @param {unknown} store
+ * @returns {string[] | undefined}
+ */
 function missingFunctions(store) {
   try {
     if (store === null || typeof store !== 'object' || store instanceof URL) return undefined;
     // Assigners need no other functions: they assign worker IDs, and record nothing.
+    /** @param {string} name */
     const isAssigner = (name) => typeof propertyOf(store, name) === 'function';
     if (['assign', 'assignRow'].some(isAssigner)) return [];
     const calls = ['read', 'write', 'now'];
@@ -89,6 +125,7 @@ function missingFunctions(store) {
 
 /**
  * Checks the store that SnowFlake.lease() received. Returns a Register or a server's URL; undefined for a directory.
+ * @param {unknown} store
  */
 function readStore(store) {
   if (store === undefined) {
@@ -98,7 +135,7 @@ function readStore(store) {
   }
   checkGiven('the store of SnowFlake.lease()', store, 'leave it out to use SNOWDRIFT_LEASE');
   const missing = missingFunctions(store);
-  if (missing?.length === 0) return store;
+  if (missing?.length === 0) return /** @type {LeaseStore} */ (store);
   if (missing !== undefined) {
     throw configError(
       `the store of SnowFlake.lease() must be a URL, or a LeaseStore such as postgres(pool); it lacks the functions ${missing.join(', ')}: ${describe(store)}`,
@@ -116,8 +153,10 @@ function readStore(store) {
 
 /**
  * Opens a lease from a directory, a server or the environment's store, and creates an instance on it.
- * @param read returns the settings for a directory or, if that is undefined, for a server or a Register
- * @param create returns the instance for an Opened. If it throws, the lease is released
+ * @template T
+ * @param {unknown} given
+ * @param {ReadSettings} read returns the settings for a directory or, if that is undefined, for a server or a Register
+ * @param {(opened: Opened) => T} create returns the instance for an Opened. If it throws, the lease is released
  */
 async function openLease(given, read, create) {
   const opened = await leaseFrom(given, read);
@@ -130,15 +169,25 @@ async function openLease(given, read, create) {
   }
 }
 
+/**
+ * @param {unknown} given
+ * @param {ReadSettings} read
+ */
 async function leaseFrom(given, read) {
   const named = given === undefined ? variable('SNOWDRIFT_LEASE') : given;
   const store = readStore(named);
-  if (store === undefined) return await openLater(read(named));
-  const settings = read(undefined, given === undefined);
+  if (store === undefined) return await openLater(/** @type {OwnSettings} */ (read(named)));
+  const settings = /** @type {StoreSettings & OpenSettings} */ (
+    read(undefined, given === undefined)
+  );
   const lease = await leases().takeLease(store, settings);
-  return new Opened(lease.channel, settings, lease);
+  return new Opened(/** @type {Channel} */ (lease.channel), settings, lease);
 }
 
+/**
+ * @param {Channel} channel
+ * @param {OwnSettings} before
+ */
 function createOpened(channel, before) {
   try {
     return openedOf(channel, before);
@@ -148,7 +197,11 @@ function createOpened(channel, before) {
   }
 }
 
-/** Warns of unusable slots that native code skipped, and of second users. */
+/**
+ * Warns of unusable slots that native code skipped, and of second users.
+ * @param {Channel} channel
+ * @param {OwnSettings} before
+ */
 function openedOf(channel, before) {
   for (const fault of channel.warnings ?? []) {
     if (fault.kind === 'second-user') warnOfSecondUser(fault);

@@ -17,6 +17,8 @@ const { namesServer } = require('../stores/url.js');
 const { ofThread, readNode } = require('./node-options.js');
 const { moment, unixNow } = require('../runtime/time.js');
 
+/** @import { DirectoryLeasing, Layout, OwnSettings, Properties, SlotTimes, StoreSettings } from '../types.js' */
+
 /** Choices and bounds of the options, in ms. */
 const MAX_WAIT_MS = 60_000;
 const MAX_AHEAD_MS = 3_600_000;
@@ -28,11 +30,11 @@ const MAX_WAIT_FOR_SLOT_MS = 3_600_000;
 /** The bound of Twitter Snowflake, whose SnowflakeServer does not start beyond it. */
 const MAX_CLOCK_SKEW_MS = 10_000;
 const CALL_TIMEOUT_MS = 5000;
-const CLOCK_BACK = ['counter', 'wait', 'throw'];
-const SEQUENCE_START = ['zero', 'random'];
-const SCOPES = ['auto', 'host', 'process'];
+const CLOCK_BACK = /** @type {const} */ (['counter', 'wait', 'throw']);
+const SEQUENCE_START = /** @type {const} */ (['zero', 'random']);
+const SCOPES = /** @type {const} */ (['auto', 'host', 'process']);
 
-const OPTION_KEYS = [
+const OPTION_KEYS = /** @type {const} */ ([
   'datacenterId',
   'workerId',
   'layout',
@@ -47,7 +49,8 @@ const OPTION_KEYS = [
   'lease',
   'ttl',
   'waitForSlot',
-];
+]);
+/** @typedef {Properties<object, (typeof OPTION_KEYS)[number]>} Given */
 
 /** The minimum age of an epoch. A younger one was probably read from the clock, and differs with each start. */
 const LEAST_AGE_MS = 3_600_000;
@@ -55,7 +58,10 @@ const LEAST_AGE_MS = 3_600_000;
 /** Of the holders of a directory: the usual ttl, and what no option sets (src/registry/keeper.rs). */
 const DIRECTORY_LIMITS = { ttl: TTL_MS.usual, maxClockSkew: MAX_CLOCK_SKEW_MS };
 
-/** The ranges of the limits that a namespace records, in ms. */
+/**
+ * The ranges of the limits that a namespace records, in ms.
+ * @type {Record<'ttl' | 'maxClockSkew' | 'maxAhead', [number, number]>}
+ */
 const LIMIT_RANGES = {
   ttl: [TTL_MS.min, TTL_MS.max],
   maxClockSkew: [0, MOST_CLOCK_SKEW_MS],
@@ -66,7 +72,7 @@ const LIMIT_RANGES = {
 const NON_LEASE_KEYS = ['workerId', 'state', 'lease', 'clock'];
 
 /** Further options of SnowFlake.lease() with a LeaseStore or a server. */
-const STORE_KEYS = ['workerId', 'maxClockSkew', 'callTimeout', 'address'];
+const STORE_KEYS = /** @type {const} */ (['workerId', 'maxClockSkew', 'callTimeout', 'address']);
 
 /** The options of all generators. */
 const ALL_KEYS = [...new Set([...OPTION_KEYS, ...STORE_KEYS])];
@@ -74,7 +80,11 @@ const ALL_KEYS = [...new Set([...OPTION_KEYS, ...STORE_KEYS])];
 /** A host and a port. */
 const ADDRESS = /^[\w.:[\]-]{1,250}:\d{1,5}$/;
 
-/** The lease from a directory, from the options or else from the environment; undefined if there is none. */
+/**
+ * The lease from a directory, from the options or else from the environment; undefined if there is none.
+ * @param {Given} given
+ * @returns {DirectoryLeasing | undefined}
+ */
 function readDirectoryLease(given) {
   let { state, lease } = given;
   let names = { state: 'state', lease: 'lease' };
@@ -88,7 +98,7 @@ function readDirectoryLease(given) {
     };
   }
   if (state === undefined && lease === undefined) {
-    for (const name of ['ttl', 'waitForSlot']) {
+    for (const name of /** @type {const} */ (['ttl', 'waitForSlot'])) {
       if (given[name] !== undefined) throw configError(`${name} needs state or lease`);
     }
     return undefined;
@@ -128,6 +138,7 @@ function readDirectoryLease(given) {
 /**
  * Refuses an epoch that probably causes duplicates: if it differs with each start, timestamps start from 0 each time.
  * The epochs of named layouts are constants, and the generator refuses a clock before its epoch.
+ * @param {Layout} layout
  */
 function checkEpoch({ epoch }) {
   if (Object.values(layouts).some((one) => one.epoch === epoch)) return;
@@ -137,7 +148,10 @@ function checkEpoch({ epoch }) {
   );
 }
 
-/** @param isFree whether no lease bounds the node's IDs */
+/**
+ * @param {unknown} given
+ * @param {boolean} isFree whether no lease bounds the node's IDs
+ */
 function readMaxAhead(given, isFree) {
   const maxAhead = wholeNumber('maxAhead', given, 0, MAX_AHEAD_MS);
   if (maxAhead > 0 && isFree) throw faultError({ kind: 'ahead-unrecorded', maxAhead });
@@ -149,15 +163,17 @@ const UNLEASED = Object.freeze({ __proto__: null, isLeased: false, isClaim: fals
 
 /**
  * The settings of a generator. They have no prototype.
- * @param isClaim whether the lease is a claim of one worker ID
+ * @param {unknown} [options]
+ * @param {{ isLeased: boolean, isClaim: boolean }} [lease] whether one is taken from a store, and claims one worker ID
+ * @returns {OwnSettings}
  */
 function readOptions(options = NONE, { isLeased, isClaim } = UNLEASED) {
   const given = optionsOf(options, 'options', OPTION_KEYS);
   const { maxWait = DEFAULT_MAX_WAIT_MS, maxAhead = 0 } = given;
-  const { sequenceStart = 'zero', scope = 'auto', clock } = given;
+  const { sequenceStart = 'zero', scope: sharing = 'auto', clock } = given;
   const layout = readLayout(given.layout ?? 'node', given.epoch);
-  const { clockBack = layout.clockBackBits > 0 ? 'counter' : 'wait' } = given;
-  choice('clockBack', clockBack, CLOCK_BACK);
+  const { clockBack: back = layout.clockBackBits > 0 ? 'counter' : 'wait' } = given;
+  const clockBack = choice('clockBack', back, CLOCK_BACK);
   if (clockBack === 'counter' && layout.clockBackBits === 0) {
     throw configError(
       "clockBack 'counter' needs a layout with clockBackBits; use 'wait' or 'throw', or another layout",
@@ -170,7 +186,7 @@ function readOptions(options = NONE, { isLeased, isClaim } = UNLEASED) {
   }
   if (clock === undefined) checkEpoch(layout);
   const leasing = isLeased ? undefined : readDirectoryLease(given);
-  choice('scope', scope, SCOPES);
+  const scope = choice('scope', sharing, SCOPES);
   if (scope === 'host' && clock !== undefined) {
     throw configError(
       "an instance with the option clock shares no sequence: leave out clock, or scope 'host'",
@@ -178,6 +194,7 @@ function readOptions(options = NONE, { isLeased, isClaim } = UNLEASED) {
   }
   const isFree = !isLeased && leasing === undefined && clock === undefined;
   const isUnique = isLeased || given.workerId !== undefined;
+  /** @type {{ datacenterId: number, workerId?: number }} */
   const fields = { datacenterId: layout.datacenterBits };
   if (isClaim || (!isLeased && !leasing?.anyWorker)) fields.workerId = layout.workerBits;
   return {
@@ -190,12 +207,17 @@ function readOptions(options = NONE, { isLeased, isClaim } = UNLEASED) {
     sequenceStart: choice('sequenceStart', sequenceStart, SEQUENCE_START),
     scope,
     shared: sharedDirectory(),
-    clock,
+    clock: /** @type {OwnSettings['clock']} */ (clock),
     leasing,
   };
 }
 
-/** The times of a slot, and the process that asks for it. */
+/**
+ * The times of a slot, and the process that asks for it.
+ * @param {unknown} ttl
+ * @param {unknown} waitForSlot
+ * @returns {SlotTimes}
+ */
 function readTimes(ttl, waitForSlot) {
   // Loaded on first use, since that takes half a ms, and not every application records or leases.
   const { hostname } = require('node:os');
@@ -209,7 +231,10 @@ function readTimes(ttl, waitForSlot) {
 
 /**
  * The settings of SnowFlake.lease() for a directory or, if that is undefined, for a server or a LeaseStore.
- * @param isOfEnvironment whether the environment names the store. Then it may name the workerId to claim, too
+ * @param {unknown} [options]
+ * @param {unknown} [directory]
+ * @param {boolean} [isOfEnvironment] whether the environment names the store. Then it may name the workerId to claim, too
+ * @returns {OwnSettings | StoreSettings}
  */
 function readLeaseOptions(options = NONE, directory, isOfEnvironment = false) {
   const keys = OPTION_KEYS.filter((key) => !NON_LEASE_KEYS.includes(key));

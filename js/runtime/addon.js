@@ -6,6 +6,9 @@ const { join } = require('node:path');
 
 const { SnowFlakeError, isMissing } = require('../messages/errors.js');
 
+/** @import { Failure } from '../types.js' */
+/** @typedef {Failure & { resource?: string }} AddonFailure */
+
 const { platform, arch } = process;
 
 /** The platforms with an addon: system, processor, ABI. */
@@ -24,6 +27,7 @@ const TARGETS = [
 
 /**
  * The package of an addon: @snowdrift/linux-x64-gnu, @snowdrift/zookeeper-linux-x64-gnu.
+ * @type {(name: string, target: string) => string}
  * @param name the package that the addon belongs to
  */
 const packageOf = (name, target) => `@${name}-${target}`.replace('-', '/');
@@ -46,18 +50,25 @@ function candidates() {
 /** The target of this machine. The report takes long to create, so only failures and builds use it. */
 function targetHere() {
   if (platform !== 'linux' || isOldArm()) return candidates()[0];
-  return `linux-${arch}-${process.report.getReport().header.glibcVersionRuntime ? 'gnu' : 'musl'}`;
+  const { header } = /** @type {{ header: { glibcVersionRuntime?: string } }} */ (
+    process.report.getReport()
+  );
+  return `linux-${arch}-${header.glibcVersionRuntime ? 'gnu' : 'musl'}`;
 }
 
 /**
- * @param name the package that the addon belongs to
- * @param directory the directory of the package's code; undefined in a bundle
- * @param load requires the addon of a target, or passes the failure to its second argument
+ * @param {string} name the package that the addon belongs to
+ * @param {string | undefined} directory the directory of the package's code; undefined in a bundle
+ * @param {(target: string, fail: (failure: unknown) => void) => unknown} load requires the addon of a target, or passes the
+ *   failure to its second argument
  */
 function loadAddon(name, directory, load) {
+  /** @type {{ target: string, failure: AddonFailure }[]} */
   const failures = [];
   for (const target of candidates()) {
-    const addon = load(target, (failure) => failures.push({ target, failure }));
+    const addon = load(target, (failure) => {
+      failures.push({ target, failure: /** @type {AddonFailure} */ (failure) });
+    });
     if (addon !== undefined) return addon;
   }
   const target = targetHere();
@@ -68,16 +79,23 @@ function loadAddon(name, directory, load) {
   throw new SnowFlakeError('ERR_SNOWFLAKE_ADDON', why, { cause });
 }
 
-/** The names in a directory; empty if it cannot be read. */
+/**
+ * The names in a directory; empty if it cannot be read, or is undefined.
+ * @param {string | undefined} folder
+ */
 function namesIn(folder) {
   try {
-    return readdirSync(folder);
+    return readdirSync(/** @type {string} */ (folder));
   } catch {
     return [];
   }
 }
 
-/** The targets of the addons beside the code, which were built here or packed by `npm pack`. */
+/**
+ * The targets of the addons beside the code, which were built here or packed by `npm pack`.
+ * @param {string} name
+ * @param {string | undefined} directory
+ */
 function packedFor(name, directory) {
   const prefix = `${name}.`;
   return namesIn(directory)
@@ -85,7 +103,10 @@ function packedFor(name, directory) {
     .map((file) => file.slice(prefix.length, -'.node'.length));
 }
 
-/** The remedies for an addon that exists but does not load, by the code of the failure. */
+/**
+ * The remedies for an addon that exists but does not load, by the code of the failure.
+ * @type {{ [code: string]: (failure: AddonFailure) => string }}
+ */
 const REMEDIES = {
   ERR_DLOPEN_DISABLED: () =>
     'Start Node without --no-addons, and with --allow-addons if it has --permission',
@@ -95,8 +116,12 @@ const REMEDIES = {
 const REINSTALL =
   'If its file system is mounted with noexec, install it on another one; else install it again';
 
+/**
+ * @param {string} name
+ * @param {{ directory: string | undefined, target: string | undefined, failure: AddonFailure | undefined }} why
+ */
 function whyNone(name, { directory, target, failure }) {
-  if (failure === undefined) {
+  if (failure === undefined || target === undefined) {
     const system = target ?? `${platform}-${isOldArm() ? machineName() : arch}`;
     const decoder = name === 'snowdrift' ? '. snowdrift/id decodes IDs without an addon' : '';
     return `${name} has no addon for ${system}: run it on one of ${TARGETS.join(', ')}${decoder}`;
@@ -104,7 +129,7 @@ function whyNone(name, { directory, target, failure }) {
   // webpack's loader puts the failure on a second line.
   const [line] = String(failure.message).replace(':\n', ': ').split('\n');
   const reason = line.replace(/\.$/, '');
-  const known = REMEDIES[failure.code]?.(failure);
+  const known = REMEDIES[String(failure.code)]?.(failure);
   if (isBundled) {
     const remedy = `Deploy the .node file that the bundler copied beside the bundle; or make ${name} external, and install it where the bundle runs: docs/bundlers.md`;
     return `cannot load the addon of ${name} for ${target} in this bundle: ${reason}. ${known ?? remedy}`;
@@ -117,6 +142,7 @@ function whyNone(name, { directory, target, failure }) {
   const [flag, folder] =
     name === 'snowdrift' ? ['', ''] : [' -- --zookeeper', ' ./packages/zookeeper'];
   const build = `npm run build${flag}`;
+  /** @type {{ version: string, optionalDependencies?: object }} */
   const { version, optionalDependencies } = require('../../package.json');
   const addon = packageOf(name, target);
   if (namesIn(root).includes('Cargo.toml')) {

@@ -6,27 +6,45 @@ const { ownOf } = require('../ids/properties.js');
 const { monotonic } = require('./time.js');
 const { warnOfFailure, warnOfRecovery, warnOfRollback } = require('../messages/warnings.js');
 
+/** @import { Channel, Lease, LeaseInfo, OpenSettings, Rollback, Waits } from '../types.js' */
+/** @typedef {Waits & { blocking: boolean }} Wait */
+/** @typedef {ReturnType<typeof createReporter>} Reporter */
+
+/** @type {Map<string, import('node:diagnostics_channel').Channel>} */
 const channels = new Map();
+/** @type {typeof import('node:diagnostics_channel').channel | undefined} */
 let createChannel;
 
 /** Loads on first use, since it takes a tenth of the time that snowdrift takes to load. */
 function load() {
   createChannel ??= require('node:diagnostics_channel').channel;
+  return createChannel;
 }
 
-/** The channel of an event, if it has subscribers. */
+/**
+ * The channel of an event, if it has subscribers.
+ * @param {string} event
+ */
 function subscribedChannel(event) {
-  if (!channels.has(event)) {
-    load();
-    channels.set(event, createChannel(`snowdrift:${event}`));
+  let channel = channels.get(event);
+  if (channel === undefined) {
+    channel = load()(`snowdrift:${event}`);
+    channels.set(event, channel);
   }
-  const channel = channels.get(event);
   return channel.hasSubscribers ? channel : undefined;
 }
 
-/** Warns of an instance's clock rollbacks, and publishes them and its waits. */
+/**
+ * Warns of an instance's clock rollbacks, and publishes them and its waits.
+ * @param {Channel} channel
+ * @param {OpenSettings} settings
+ * @param {Lease} [lease]
+ */
 function createReporter(channel, settings, lease) {
-  /** Waits in JavaScript that are neither counted nor published yet. */
+  /**
+   * Waits in JavaScript that are neither counted nor published yet.
+   * @type {Wait[]}
+   */
   const waited = [];
   let isReporting = false;
 
@@ -35,7 +53,7 @@ function createReporter(channel, settings, lease) {
     if (isReporting) return;
     isReporting = true;
     try {
-      const { rollback, waits } = { __proto__: null, ...channel.takeNews() };
+      const { rollback, waits } = ownOf(channel.takeNews());
       if (rollback) publishRollback(rollback);
       if (waits) publishWait({ ...waits, blocking: true });
       for (const wait of waited.splice(0)) {
@@ -47,6 +65,7 @@ function createReporter(channel, settings, lease) {
     }
   }
 
+  /** @param {Rollback} rollback */
   function publishRollback(rollback) {
     warnOfRollback(rollback);
     const { backMs, counter: clockBack, unreported } = rollback;
@@ -54,6 +73,7 @@ function createReporter(channel, settings, lease) {
     news?.publish({ ...getNode(), backMs, clockBack, unreported });
   }
 
+  /** @param {Wait} wait */
   function publishWait(wait) {
     subscribedChannel('wait')?.publish({ ...getNode(), ...wait });
   }
@@ -63,8 +83,14 @@ function createReporter(channel, settings, lease) {
     return { datacenterId, workerId };
   }
 
+  /**
+   * @param {Wait['reason'] | undefined} reason
+   * @param {number} waits
+   * @param {number} waitedMs
+   * @param {boolean} blocking
+   */
   function noteWaits(reason, waits, waitedMs, blocking) {
-    if (waits > 0) waited.push({ reason, waits, waitedMs, blocking });
+    if (reason !== undefined && waits > 0) waited.push({ reason, waits, waitedMs, blocking });
   }
 
   return { noteWaits, report };
@@ -76,9 +102,11 @@ const WARNING_MS = 60_000;
 /**
  * Returns a function to call with each LeaseInfo. It warns when the lease fails, at most once a minute, and after such
  * a warning also when the lease is renewed.
+ * @returns {(now: LeaseInfo) => void}
  */
 function createLeaseWarner() {
   let warnedAt = -Infinity;
+  /** @type {number | undefined} */
   let failedAt;
   let isWarned = false;
   let unreported = 0;
@@ -101,10 +129,14 @@ function createLeaseWarner() {
   };
 }
 
-/** Returns a function to call with a LeaseInfo after each possible change. */
+/**
+ * Returns a function to call with a LeaseInfo after each possible change.
+ * @returns {(now: LeaseInfo) => void}
+ */
 function createLeasePublisher() {
   // Loads now, since a test runner (jest) may end this module's environment before a renewal: then nothing can load.
   load();
+  /** @type {LeaseInfo | undefined} */
   let before;
   const warn = createLeaseWarner();
   return (now) => {
@@ -115,6 +147,10 @@ function createLeasePublisher() {
   };
 }
 
+/**
+ * @param {LeaseInfo | undefined} before
+ * @param {LeaseInfo} now
+ */
 function change(before, now) {
   if (now.state === 'released' || now.state === 'lost') {
     return now.state === before?.state ? undefined : now.state;

@@ -7,6 +7,8 @@ const { constants } = require('node:fs');
 const { configError } = require('../messages/errors.js');
 const { lackOf } = require('../messages/faults.js');
 
+/** @import { Failure } from '../types.js' */
+
 /** The most bytes of a file. A bundle of all public certificate authorities has a quarter of that. */
 const MOST_BYTES = 2 ** 20;
 const CHUNK_BYTES = 2 ** 16;
@@ -16,7 +18,10 @@ const FLAGS = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 const NOT_REGULAR = 'is no regular file: put its contents into one';
 
-/** The contents of a file, or the reason not to read it, as a text. */
+/**
+ * The contents of a file, or the reason not to read it, as a text.
+ * @param {string | URL} path
+ */
 async function contentsOf(path) {
   const { open } = require('node:fs/promises');
   const file = await open(path, FLAGS);
@@ -39,13 +44,15 @@ async function contentsOf(path) {
 
 /**
  * Reads the file that an option names.
- * @param name the name of the file in errors
+ * @param {string} name the name of the file in errors
+ * @param {string | URL} path
  */
 async function readOptionFile(name, path) {
   let contents;
   try {
     contents = await contentsOf(path);
-  } catch ({ code }) {
+  } catch (failure) {
+    const { code } = /** @type {Failure} */ (failure);
     // The error for a socket.
     if (code === 'ENXIO') throw configError(`${name} ${NOT_REGULAR}`);
     throw configError(

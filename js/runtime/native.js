@@ -3,7 +3,12 @@
 
 const { loadAddon } = require('./addon.js');
 
-/** Requires the addon of a target. Each `require` is in a `try`, so that bundlers and tracers skip missing files. */
+/**
+ * Requires the addon of a target. Each `require` is in a `try`, so that bundlers and tracers skip missing files.
+ * @param {string} target
+ * @param {(failure: unknown) => void} fail
+ * @returns {unknown}
+ */
 function load(target, fail) {
   // Built here, or packed with the package by `npm pack`.
   try {

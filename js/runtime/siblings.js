@@ -6,6 +6,9 @@ const { environmentOf } = require('./environment.js');
 const { configError } = require('../messages/errors.js');
 const { warn } = require('../messages/warnings.js');
 
+/** @import { Cluster } from 'node:cluster' */
+/** @import { Settings } from '../types.js' */
+
 const WHY = 'this system has no directory in memory, /dev/shm, for processes to share a sequence';
 const REMEDY =
   'Mount a tmpfs at /dev/shm, or set SNOWDRIFT_SHARED to a directory in one. Or use a lease (SnowFlake.lease(), SNOWDRIFT_LEASE). ' +
@@ -17,7 +20,13 @@ const REMEDY =
  */
 function isClusterWorker() {
   // Loads on use, since that takes more than a ms, and few systems have no directory for pages.
-  if (require('node:worker_threads').isMainThread) return require('node:cluster').isWorker;
+  const { isMainThread } = require('node:worker_threads');
+  if (isMainThread) {
+    // The compiler knows the form of an ES module only.
+    /** @type {unknown} */
+    const cluster = require('node:cluster');
+    return /** @type {Cluster} */ (cluster).isWorker;
+  }
   const { readFileSync } = require('node:fs');
   try {
     return /(^|\0)NODE_UNIQUE_ID=/.test(readFileSync('/proc/self/environ', 'latin1'));
@@ -28,7 +37,7 @@ function isClusterWorker() {
 
 /**
  * Refuses a node that sibling processes may share. Warns if it knows of none.
- * @param node the datacenterId and workerId of this process
+ * @param {Pick<Settings, 'datacenterId' | 'workerId'>} node the datacenterId and workerId of this process
  */
 function checkAlone(node) {
   const isOfPm2 = environmentOf('pm_id') !== undefined;

@@ -5,6 +5,8 @@
 
 const timers = require('node:timers');
 
+/** @import { Clocks, Timers } from '../types.js' */
+
 const { AbortController } = globalThis;
 
 const { now } = Date;
@@ -33,7 +35,10 @@ const { uptime } = process;
 
 /** The timers at this time, which may be fakes already. */
 const found = { setTimeout: timers.setTimeout, clearTimeout: timers.clearTimeout };
-/** The real timers, once they are known. */
+/**
+ * The real timers, once they are known.
+ * @type {Timers | undefined}
+ */
 let real;
 
 const isNode = !isRuntime('bun') && !isRuntime('deno');
@@ -65,6 +70,7 @@ function findTimers() {
   return real;
 }
 
+/** @type {Clocks} */
 const system = {
   unixNow: systemNow,
   monotonic: () => uptime() * 1000,
@@ -88,7 +94,9 @@ const unixNow = () => source.unixNow();
 const monotonic = () => source.monotonic();
 /** Monotonic whole ms, equal in all processes of the machine. */
 const hostMonotonic = () => source.hostMonotonic();
+/** @type {Timers['setTimeout']} */
 const setTimeout = (callback, ms) => source.setTimeout(callback, ms);
+/** @type {Timers['clearTimeout']} */
 const clearTimeout = (timer) => source.clearTimeout(timer);
 
 /** Whether timers fire only when a test of the application advances them. */
@@ -136,7 +144,8 @@ class CallTimeout extends Error {
  */
 async function untilAborted(signal, call) {
   signal.throwIfAborted();
-  let abort;
+  let abort = () => {};
+  /** @type {Promise<never>} */
   const aborted = new Promise((_, reject) => {
     abort = () => reject(signal.reason);
     signal.addEventListener('abort', abort);
@@ -161,6 +170,7 @@ const PARTS = 10;
  */
 function startLimit(ms, end, by = { setTimeout, clearTimeout }) {
   let left = PARTS;
+  /** @type {NodeJS.Timeout | undefined} */
   let timer;
   const next = () => {
     timer = by.setTimeout(() => (--left > 0 ? next() : end()), ms / PARTS);
