@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 use std::{env, thread};
@@ -77,7 +78,7 @@ fn leases() {
             shared: Some(shared(&here, host)),
             by: By::Lease,
         };
-        let Ok(lease) = DirectoryLease::open(&request, &leasing, Box::new(|_| true)) else {
+        let Ok(lease) = DirectoryLease::open(&request, &leasing, Arc::new(|_| true)) else {
             thread::sleep(Duration::from_millis(1));
             continue;
         };

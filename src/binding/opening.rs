@@ -9,7 +9,7 @@ use napi::bindgen_prelude::{Either, Either3, Object};
 use napi_derive::napi;
 
 use super::channel::Channel;
-use super::disk::{bounded, later};
+use super::disk::later;
 use super::leases::{LeaseDriver, LeaseSettings};
 use super::request::{Requested, Wanted};
 use super::source::Source;
@@ -20,9 +20,6 @@ use crate::core::fault::Fault;
 #[cfg(unix)]
 const AT_EXIT: Duration = Duration::from_millis(500);
 
-/// The longest wait of a constructor for the disk. Opening takes a few ms, unless the disk hangs. Longer than a lease waits, which
-/// knows the reason.
-const DISK_OF_OPENING: Duration = Duration::from_secs(10);
 /// The longest wait of a constructor until the clock has passed a slot's floor: the layout's tick may be long, and the clock may be
 /// behind what was issued.
 const FLOOR: Duration = Duration::from_secs(1);
@@ -36,14 +33,14 @@ type Opened<'call> = Either3<Object<'call>, Fault, ()>;
 /// allows a wait.
 #[napi(catch_unwind, ts_return_type = "Opened")]
 pub fn open(env: &Env, request: Requested) -> napi::Result<Opened<'_>> {
-    opened_as(open_bounded(request, FLOOR), |source| Channel::build(env, source))
+    opened_as(open_source(request, FLOOR), |source| Channel::build(env, source))
 }
 
 /// Like `open`, but without blocking the thread.
 #[napi(catch_unwind, ts_return_type = "Promise<Opened>")]
 pub fn open_later(env: &Env, request: Requested) -> napi::Result<Object<'_>> {
     later(env, move || {
-        let source = open_bounded(request, LATER_FLOOR);
+        let source = open_source(request, LATER_FLOOR);
         move |env| -> napi::Result<Opened<'static>> {
             opened_as(source, |source| Channel::build(&env, source))
         }
@@ -62,20 +59,14 @@ fn opened_as<T, R>(
     })
 }
 
-/// Like [`Source::open`], but within a time limit, since a file system may hang, and neither a JavaScript thread nor a
-/// promise may.
-fn open_bounded(Requested(wanted): Requested, floor: Duration) -> Result<Option<Source>, Fault> {
+fn open_source(Requested(wanted): Requested, floor: Duration) -> Result<Option<Source>, Fault> {
     #[cfg(windows)]
     stay_loaded();
     let wanted = wanted?;
-    let Some(leasing) = wanted.leasing.clone() else { return Source::open(&wanted) };
+    let Some(leasing) = &wanted.leasing else { return Source::open(&wanted) };
     #[cfg(unix)]
     release_at_exit();
-    let at_most = leasing.wait.saturating_add(DISK_OF_OPENING + floor);
-    let place = leasing.directory.clone();
-    // If the caller has timed out, this closes the generator again.
-    let open = move || Source::lease(&wanted, &leasing, floor).map(Some);
-    bounded((place, at_most), "opens the slot", open)
+    Source::lease(&wanted, leasing, floor).map(Some)
 }
 
 /// A lease from a store, still without a slot. `mono`: ms of the host's monotonic clock; `wall`: Unix ms.

@@ -66,11 +66,12 @@ pub fn foreign_directory<'a>(
     Ok(is_placed.then_some((directory, owner)))
 }
 
-/// Whether an open file has another hard link that another user may have made.
-pub fn has_other_hard_link(file: &File, directory: &Path) -> io::Result<bool> {
-    let around = ownership_at(directory)?;
-    let is_shared = around.mode & 0o022 != 0 || !is_trusted(around.owner);
-    let has_other_link = || Ok(is_shared && ownership(&file.metadata()?).links > 1);
+/// Whether an open file has another hard link that another user of its directory may have made.
+pub fn has_other_hard_link(file: &File, around: &Ownership) -> io::Result<bool> {
+    if around.mode & 0o022 == 0 && is_trusted(around.owner) {
+        return Ok(false);
+    }
+    let has_other_link = || Ok(ownership(&file.metadata()?).links > 1);
     for _ in 0..LINK_LOOKS {
         if !has_other_link()? {
             return Ok(false);
@@ -80,17 +81,22 @@ pub fn has_other_hard_link(file: &File, directory: &Path) -> io::Result<bool> {
     has_other_link()
 }
 
-/// Checks an open file in a directory that an application names.
-pub fn check_in_named_directory(file: &File, directory: &Path) -> io::Result<Option<Insecure>> {
-    let (found, around) = (ownership(&file.metadata()?), ownership_at(directory)?);
+/// Checks a file in a directory that an application names. `around`: the directory's owner and mode.
+pub fn check_in_named_directory(
+    found: &Metadata,
+    around: &Ownership,
+    directory: &Path,
+) -> Option<Insecure> {
+    let found = ownership(found);
     // The members of a volume's group, such as Kubernetes' fsGroup, are as trusted as its owner.
     let is_of_group = around.mode & 0o2022 == 0o2020 && found.group == around.group;
     // The directory's owner could replace any file in it.
     let is_known = is_trusted(found.owner) || found.owner == around.owner || is_of_group;
-    Ok(check(&found, is_known, 0o002).filter(|_| !is_like_new(&found, directory)))
+    check(&found, is_known, 0o002).filter(|_| !is_like_new(&found, directory))
 }
 
-fn ownership_at(path: &Path) -> io::Result<Ownership> {
+/// The owner and the mode of what is at a path.
+pub fn ownership_at(path: &Path) -> io::Result<Ownership> {
     fs::metadata(path).map(|found| ownership(&found))
 }
 

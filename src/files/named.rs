@@ -124,14 +124,16 @@ pub fn open_file(place: &Path, is_writable: bool) -> Result<File, Failure> {
     let Some(file) = opened.map_err(failed("open"))? else {
         return Err(unusable(fault!("slot-link", place)));
     };
-    if !file.metadata().map_err(failed("open"))?.is_file() {
+    let found = file.metadata().map_err(failed("open"))?;
+    if !found.is_file() {
         return Err(unusable(fault!("slot-not-a-file", place)));
     }
     let directory = place.parent().unwrap_or(Path::new("."));
-    if access::has_other_hard_link(&file, directory).map_err(failed("inspect"))? {
+    let around = access::ownership_at(directory).map_err(failed("inspect"))?;
+    if access::has_other_hard_link(&file, &around).map_err(failed("inspect"))? {
         return Err(unusable(fault!("slot-linked", place)));
     }
-    match access::check_in_named_directory(&file, directory).map_err(failed("inspect"))? {
+    match access::check_in_named_directory(&found, &around, directory) {
         None => Ok(file),
         Some(Insecure::Owner(owner)) => Err(foreign_owner(place, owner)),
         Some(Insecure::Writable(mode)) => Err(unusable(fault!("slot-writable", place, mode))),

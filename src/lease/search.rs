@@ -35,14 +35,14 @@ impl<P: Clone> Machine<P> {
             return self.write(before, Record::Namespace(raised), here);
         }
         self.is_lost = false;
-        // Another process may have opened a page before this one had the lock.
-        for _ in 0..2 {
-            if let Some(command) = self.join(namespace.id, here) {
-                return command;
-            }
-            if !here.host.lock() {
-                return Command::Locked;
-            }
+        let has_looked = self.search.has_looked;
+        self.search.has_looked = here.host.lock();
+        // As long as this process has the lock, no other one opens a page.
+        if !has_looked && let Some(command) = self.join(namespace.id, here) {
+            return command;
+        }
+        if !self.search.has_looked {
+            return Command::Locked;
         }
         if self.time.is_none() {
             return self.call(Call::Now, here);

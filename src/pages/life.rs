@@ -266,8 +266,8 @@ impl PageSearch<'_> {
         let away = whole::named(self.directory.path(), |name| fs::rename(&self.path, name));
         let away = whole::if_possible(away).map_err(|cause| replacing(&self.path, cause))?;
         if let Some(away) = away
+            && !page.is_at(away.path()).unwrap_or(false)
             && let Ok(Some(other)) = Page::map(away.path(), self.wanted.uid)
-            && !other.is_same(page)
         {
             self.reached = self.reached.max(other.end().unwrap_or(0));
         }

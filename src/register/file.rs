@@ -9,7 +9,7 @@
 //!   As long as its name may not be on the disk, no turn is known to be there.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -159,11 +159,19 @@ impl RecordFile {
 
     fn read_once(&self) -> Result<(Vec<u8>, Blocks), Failure> {
         // Accepts any length: the first bytes of another format show its version.
-        let mut bytes = Vec::with_capacity(FILE_BYTES + 1);
+        let (mut bytes, mut len) = (vec![0; FILE_BYTES + 1], 0);
         let mut from = &self.file;
-        let read =
-            from.rewind().and_then(|()| from.take(FILE_BYTES as u64 + 1).read_to_end(&mut bytes));
-        read.map_err(self.failed("read"))?;
+        from.rewind().map_err(self.failed("read"))?;
+        // In few calls: an opening reads it often.
+        while len < bytes.len() {
+            match from.read(&mut bytes[len..]) {
+                Ok(0) => break,
+                Ok(read) => len += read,
+                Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
+                Err(cause) => return Err(self.failed("read")(cause)),
+            }
+        }
+        bytes.truncate(len);
         let contents = Blocks::of(&bytes, self.key, &self.path)?;
         Ok((bytes, contents))
     }

@@ -1,8 +1,10 @@
 //! Leases from directories. Callers of this process that want the same slot share one lease.
 
 use std::collections::HashMap;
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::slice;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, LazyLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,10 +12,9 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::executor::{Executor, Leased};
-use super::host_pages::HostPages;
+use super::host_pages::{HostPages, IsUsable};
 use super::keeper::{CALL_MS, Keeper, directory_settings, now};
-use super::request::Request;
-use super::share::Share;
+use super::request::{Request, Scope};
 use crate::core::fault::{Failure, fault};
 use crate::core::layout::Layout;
 use crate::core::listeners::Listeners;
@@ -83,16 +84,70 @@ pub struct DirectoryLease {
 }
 
 impl DirectoryLease {
-    /// The lease that a request wants. Waits until it has a slot.
+    /// The lease that a request wants. Waits until it has a slot, within bounds where the disk hangs.
     pub fn open(
         request: &Request,
         leasing: &DirectoryLeasing,
-        is_usable: Box<dyn Fn(&Share) -> bool + Send>,
+        is_usable: IsUsable,
     ) -> Result<Arc<DirectoryLease>, Failure> {
+        let Request { worker_id: claim, scope, .. } = *request;
         request.node()?;
+        let grace = if claim.is_some() && scope != Scope::Process { GRACE } else { Duration::ZERO };
+        let (wait, begun) = (leasing.wait.max(grace), Instant::now());
+        let left = |of: Duration| of.saturating_sub(begun.elapsed());
+        loop {
+            let begin = (request.clone(), leasing.clone(), is_usable.clone(), wait);
+            let (lease, is_own) = DirectoryLease::begin(begin, left(wait + DISK_OF_LEASE))?;
+            let disk = left(wait + DISK_OF_LEASE).saturating_sub(left(wait));
+            match lease.executor.first((left(wait), disk), is_own) {
+                // Another caller began it, and waited for a shorter time.
+                Err(_) if !is_own && lease.state().has_ended && begun.elapsed() < wait => {}
+                first => return first.map(|()| lease),
+            }
+        }
+    }
+
+    /// Begins a lease in a thread of its own, or finds the one that other callers have begun. Returns whether it is new.
+    fn begin(
+        (request, leasing, is_usable, wait): (Request, DirectoryLeasing, IsUsable, Duration),
+        at_most: Duration,
+    ) -> Result<(Arc<DirectoryLease>, bool), Failure> {
+        let place = leasing.directory.clone();
+        let failed = Failure::io("slot-io", "start a thread for", &place);
+        let (send, receive) = sync_channel(1);
+        let find = move || {
+            // Where its caller waits no longer, dropping the lease ends it.
+            match DirectoryLease::find(request, &leasing, is_usable, wait) {
+                Ok((lease, None)) => drop(send.send(Ok((lease, false)))),
+                Ok((lease, Some(keeper))) => {
+                    let executor = lease.executor.clone();
+                    drop(send.send(Ok((lease, true))));
+                    executor.execute(keeper);
+                }
+                Err(failure) => drop(send.send(Err(failure))),
+            }
+        };
+        thread::Builder::new().name("snowdrift-lease".to_owned()).spawn(find).map_err(failed)?;
+        match receive.recv_timeout(at_most) {
+            Ok(found) => found,
+            Err(RecvTimeoutError::Timeout) => {
+                Err(fault!("disk-hangs", place, waited: at_most.as_secs()).into())
+            }
+            Err(RecvTimeoutError::Disconnected) => resume_unwind(Box::new("a lease's thread")),
+        }
+    }
+
+    /// The lease that a request wants, and what its thread executes if it is new.
+    fn find(
+        request: Request,
+        leasing: &DirectoryLeasing,
+        is_usable: IsUsable,
+        wait: Duration,
+    ) -> Result<(Arc<DirectoryLease>, Option<Keeper>), Failure> {
+        let Request { layout, datacenter_id: datacenter, worker_id: claim, .. } = request;
         let register = Register::open(&leasing.directory)?;
-        let pages = HostPages::of(request.clone(), is_usable)?;
-        let Request { layout, datacenter_id: datacenter, worker_id: claim, .. } = *request;
+        let times = (leasing.ttl.as_millis() as i64, request.max_ahead() * layout.tick_ms);
+        let pages = HostPages::of(request, is_usable)?;
         let wanted = Common {
             directory: register.directory().to_owned(),
             pages: pages.directory().map(|path| path.to_owned()),
@@ -101,59 +156,43 @@ impl DirectoryLease {
             claim,
         };
         let holder = Holder::new(std::process::id(), leasing.started_ms, "", &leasing.host);
-        let times = (leasing.ttl.as_millis() as i64, request.max_ahead() * layout.tick_ms);
         let settings = directory_settings(layout, datacenter, claim, times, holder);
-        let grace = if claim.is_some() && wanted.pages.is_some() { GRACE } else { Duration::ZERO };
-        let (limits, wait, begun) = (settings.limits, leasing.wait.max(grace), Instant::now());
-        let is_common = leasing.is_common || claim.is_some() || wanted.pages.is_some();
-        let mut start = Some(move || DirectoryLease::start(register, pages, settings, wait));
-        loop {
-            let lease = match start.take_if(|_| !is_common) {
-                Some(start) => Arc::new(start()?),
-                None => DirectoryLease::common(&wanted, limits, &mut start)?,
-            };
-            let is_own = start.is_none();
-            match lease
-                .executor
-                .first((wait.saturating_sub(begun.elapsed()), DISK_OF_LEASE), is_own)
-            {
-                // Another caller began it, and waited for a shorter time.
-                Err(_) if !is_own && lease.state().has_ended && begun.elapsed() < wait => {}
-                first => return first.map(|()| lease),
-            }
+        let limits = settings.limits;
+        let start = || {
+            let (lease, keeper) = DirectoryLease::start(register, pages, settings, wait);
+            (Arc::new(lease), Some(keeper))
+        };
+        match leasing.is_common || claim.is_some() || wanted.pages.is_some() {
+            true => DirectoryLease::common(&wanted, limits, start),
+            false => Ok(start()),
         }
     }
 
-    /// Begins a lease, which waits this long while others hold the slots.
+    /// A lease that begins now, which waits this long while others hold the slots. Its thread executes the keeper.
     pub(super) fn start(
         register: Register,
         host: HostPages,
         settings: Settings,
         wait: Duration,
-    ) -> Result<DirectoryLease, Failure> {
+    ) -> (DirectoryLease, Keeper) {
         let wait_ms = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX / 4);
         let patience = Patience { wait: wait_ms, call: CALL_MS };
         let store = format!("file://{}", register.directory().display());
-        let place = register.directory().to_owned();
-        let failed = Failure::io("slot-io", "start a thread for", &place);
         let limits = settings.limits;
         let executor = Arc::new(Executor::new(store));
         let keeper = Keeper::new(register, host, settings, patience, now());
-        let (thread, executing) = (thread::Builder::new(), executor.clone());
-        let thread = thread.name("snowdrift-lease".to_owned());
-        thread.spawn(move || executing.execute(keeper)).map_err(failed)?;
         let mut leases = LEASES.lock();
         leases.retain(|one| one.strong_count() > 0);
         leases.push(Arc::downgrade(&executor));
-        Ok(DirectoryLease { executor, limits })
+        (DirectoryLease { executor, limits }, keeper)
     }
 
     /// The lease that all share who want this. The first one starts it.
     fn common(
         wanted: &Common,
         limits: Limits,
-        start: &mut Option<impl FnOnce() -> Result<DirectoryLease, Failure>>,
-    ) -> Result<Arc<DirectoryLease>, Failure> {
+        start: impl FnOnce() -> (Arc<DirectoryLease>, Option<Keeper>),
+    ) -> Result<(Arc<DirectoryLease>, Option<Keeper>), Failure> {
         let begun = Instant::now();
         let mut common = COMMON.lock();
         // Another thread is giving it up. Where the disk hangs, the slot looks held.
@@ -165,17 +204,16 @@ impl DirectoryLease {
         if let Some(lease) = known.filter(|lease| !lease.executor.has_ended()) {
             let Limits { ttl, max_ahead, .. } = lease.limits;
             return match (ttl == limits.ttl, max_ahead == limits.max_ahead) {
-                (true, true) => Ok(lease),
+                (true, true) => Ok((lease, None)),
                 (true, false) => Err(fault!("open-max-ahead", maxAhead: max_ahead).into()),
                 _ => Err(fault!("open-ttl", store: lease.store(), ttl).into()),
             };
         }
         common.retain(|_, known| known.executor.strong_count() > 0);
-        let start = start.take().ok_or_else(|| fault!("slot-left"))?;
-        let lease = Arc::new(start()?);
+        let (lease, keeper) = start();
         let executor = Arc::downgrade(&lease.executor);
         common.insert(wanted.clone(), CommonLease { lease: Arc::downgrade(&lease), executor });
-        Ok(lease)
+        Ok((lease, keeper))
     }
 
     /// The directory, as errors name it.

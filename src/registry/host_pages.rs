@@ -14,13 +14,16 @@ use crate::generator::Generator;
 use crate::lease::{Tenure, Word};
 use crate::pages::{Directory, LeasesLock, Page};
 
+/// Whether a caller can use a slot that the host has.
+pub type IsUsable = Arc<dyn Fn(&Share) -> bool + Send + Sync>;
+
 /// The leased pages of this host, for one lease of this process.
 pub struct HostPages {
     pub(super) request: Request,
     /// None for slots of this process alone.
     pub(super) directory: Option<Directory>,
     /// Whether its caller can use a slot that the host has: not with a ring of other options in this process.
-    pub(super) is_usable: Box<dyn Fn(&Share) -> bool + Send>,
+    pub(super) is_usable: IsUsable,
     /// Held while this process takes a slot for all of the host.
     pub(super) lock: Option<LeasesLock>,
     /// Whether it takes one without the lock, which a stopped process has.
@@ -37,10 +40,7 @@ pub struct HostPages {
 
 impl HostPages {
     /// The pages that a request names.
-    pub fn of(
-        request: Request,
-        is_usable: Box<dyn Fn(&Share) -> bool + Send>,
-    ) -> Result<HostPages, Failure> {
+    pub fn of(request: Request, is_usable: IsUsable) -> Result<HostPages, Failure> {
         let directory = request.host()?;
         let (lock, failure, conflict) = Default::default();
         let (is_broken, is_exiting, keeps_pages) = Default::default();

@@ -33,7 +33,7 @@ mod share;
 pub use directories::{DirectoryLease, DirectoryLeasing, release_all};
 pub use executor::Leased;
 pub use host_page::HostPage;
-pub use host_pages::HostPages;
+pub use host_pages::{HostPages, IsUsable};
 pub use reasons::Reasons;
 pub use request::{By, Request, Scope};
 pub use share::Share;

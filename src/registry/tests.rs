@@ -38,7 +38,7 @@ fn open(request: &Request) -> Result<Share, Failure> {
 /// Takes a slot for a lease of a new namespace, until its page is dropped.
 fn take(request: Request) -> Result<HostPage, Failure> {
     let worker = request.worker_id.unwrap_or_default();
-    let mut pages = HostPages::of(request, Box::new(|_| true))?;
+    let mut pages = HostPages::of(request, Arc::new(|_| true))?;
     let namespace = Token(fastrand::u64(..));
     let tenure = Tenure { namespace, owner: Token(worker), worker };
     let Some(page) = pages.create(tenure, Word::default()) else {

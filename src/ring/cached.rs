@@ -14,7 +14,7 @@ use crate::core::fault::{Fault, fault};
 use crate::core::listeners::Listeners;
 use crate::generator::{Generator, Policies, Reserved, Stalled, Waits};
 use crate::pages::Page;
-use crate::registry::Share;
+use crate::registry::{IsUsable, Share};
 
 /// The pause of a taker before it looks at an empty ring again.
 const EMPTY_PAUSE: Duration = Duration::from_micros(10);
@@ -62,8 +62,8 @@ pub fn open_ring(share: &Share, caching: Caching) -> Result<Arc<Cached>, Fault> 
 }
 
 /// Whether a share's generator has no ring with other options than these.
-pub fn usable(caching: Option<Caching>) -> Box<dyn Fn(&Share) -> bool + Send> {
-    Box::new(move |share| caching.is_none_or(|one| find(&RINGS.lock(), share, &one).is_ok()))
+pub fn usable(caching: Option<Caching>) -> IsUsable {
+    Arc::new(move |share| caching.is_none_or(|one| find(&RINGS.lock(), share, &one).is_ok()))
 }
 
 fn find(

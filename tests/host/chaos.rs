@@ -96,7 +96,7 @@ impl Kind {
             started_ms: 0,
             is_common: true,
         };
-        let lease = DirectoryLease::open(&request, &leasing, Box::new(|_| true))?;
+        let lease = DirectoryLease::open(&request, &leasing, Arc::new(|_| true))?;
         let share = lease.state().slot.and_then(|slot| slot.share(&request));
         Ok(share
             .map(|share| User { generator: share.generator.clone(), lease: Some((share, lease)) }))

@@ -15,6 +15,7 @@ use crate::files::lock::{self, LockMode, USERS};
 use crate::files::path::paths_in;
 use crate::generator::Policies;
 use crate::lease::{Holder, Input, Next};
+use crate::registry::Share;
 use crate::registry::keeper::directory_settings;
 use crate::registry::request::{By, Scope};
 
@@ -86,7 +87,9 @@ impl Place {
         (wait, disk): (Duration, Duration),
     ) -> Result<DirectoryLease, Failure> {
         let (register, pages, settings) = self.parts(scope, ttl);
-        let lease = DirectoryLease::start(register, pages, settings, wait)?;
+        let (lease, keeper) = DirectoryLease::start(register, pages, settings, wait);
+        let executor = lease.executor.clone();
+        thread::spawn(move || executor.execute(keeper));
         lease.executor.first((wait, disk), true).map(|()| lease)
     }
 
@@ -105,11 +108,11 @@ impl Place {
             is_common: false,
         };
         change(&mut request, &mut leasing);
-        DirectoryLease::open(&request, &leasing, Box::new(|_| true))
+        DirectoryLease::open(&request, &leasing, Arc::new(|_| true))
     }
 
     fn parts(&self, scope: Scope, ttl: i64) -> (Register, HostPages, Settings) {
-        let pages = HostPages::of(self.request(scope), Box::new(|_| true)).unwrap();
+        let pages = HostPages::of(self.request(scope), Arc::new(|_| true)).unwrap();
         let holder = Holder::new(std::process::id(), 1, "", "host");
         let settings = directory_settings(LAYOUT, self.datacenter, self.claim, (ttl, 0), holder);
         (self.register(), pages, settings)

@@ -54,7 +54,7 @@ struct One {
 
 impl One {
     fn with(request: Request) -> One {
-        let host = HostPages::of(request, Box::new(|_| true)).unwrap();
+        let host = HostPages::of(request, Arc::new(|_| true)).unwrap();
         One { process: Process::default(), host }
     }
 
@@ -600,7 +600,7 @@ fn what_a_process_cannot_use_it_does_not_join() {
         let failure = other.host.take_failure().map(|failure| failure.fault.kind);
         (is_joined, failure, found.share(&other.host.request).is_some())
     };
-    let unusable = HostPages::of(request(memory.path()), Box::new(|_| false)).unwrap();
+    let unusable = HostPages::of(request(memory.path()), Arc::new(|_| false)).unwrap();
     let unusable = One { process: Process::default(), host: unusable };
     assert_eq!(join(unusable), (false, None, false));
     // It would need another slot for the same host.

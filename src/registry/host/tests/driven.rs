@@ -240,7 +240,7 @@ impl World {
             (settings.size, settings.has_own_clock) = (1, true);
         }
         let patience = Patience { wait: CALM_MS, call: CALL_MS };
-        let mut host = HostPages::of(request, Box::new(|_| true)).unwrap();
+        let mut host = HostPages::of(request, Arc::new(|_| true)).unwrap();
         host.keeps_pages = register.is_some();
         self.leases.push(Some(Lease {
             process,

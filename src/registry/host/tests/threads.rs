@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -41,7 +42,7 @@ impl Run<'_> {
     fn lease(&mut self, until: Instant) {
         let mut process = Process::default();
         let request = request_in(LAYOUT, self.memory.path());
-        let mut host = HostPages::of(request, Box::new(|_| true)).unwrap();
+        let mut host = HostPages::of(request, Arc::new(|_| true)).unwrap();
         let patience = Patience { wait: 60_000, call: 200 };
         let at = self.at();
         let mut settings = settings(LAYOUT, LIMITS, None);
