@@ -11,6 +11,8 @@
 //! all issued IDs, and the store grants no other host ticks at or below the ceiling.
 
 use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -163,12 +165,14 @@ impl Directory {
 
     /// This boot's leased pages that have not ended: those in use first, then the lowest worker ID. Nobody's
     /// use of them changes. Skips unreadable files, copies, and pages that lost a name. `worker_id`: of this one alone.
+    /// `seen`: the pages that were seen before, and now; mapping one takes long.
     pub fn leased(
         &self,
         layout: &Layout,
         datacenter_id: u64,
         worker_id: Option<u64>,
-    ) -> Result<Vec<Page>, Failure> {
+        seen: &mut Vec<Arc<Page>>,
+    ) -> Result<Vec<Arc<Page>>, Failure> {
         let paths = match worker_id {
             Some(worker_id) => vec![self.page_of(&Node::new(*layout, datacenter_id, worker_id)?)],
             None => match name_prefix(layout, datacenter_id) {
@@ -177,12 +181,15 @@ impl Directory {
             },
         };
         let mut found = Vec::new();
-        for (_, page) in self.mapped(paths) {
-            let page = match page {
+        let before = std::mem::take(seen);
+        for path in paths {
+            let page = match self.page_seen(&path, &before) {
                 // A damaged file is of no slot.
-                Err(Failure { class: Class::Page, .. }) => continue,
-                page => page?,
+                Err(Failure { class: Class::Page, .. }) | Ok(None) => continue,
+                Ok(Some(page)) => page,
+                Err(failure) => return Err(failure),
             };
+            seen.push(page.clone());
             let Header { terms, boot_id, .. } = page.header();
             if terms.owner.is_some()
                 && !boot_id.is_other(&self.boot_id)
@@ -215,10 +222,18 @@ impl Directory {
         Ok(is_joined.then_some(page))
     }
 
+    /// The page at a path, mapped unless it was seen before.
+    fn page_seen(&self, path: &Path, seen: &[Arc<Page>]) -> Result<Option<Arc<Page>>, Failure> {
+        match seen.iter().find(|page| page.is_at(path).unwrap_or(false)) {
+            Some(page) => Ok(Some(page.clone())),
+            None => Ok(Page::map(path, self.uid)?.map(Arc::new)),
+        }
+    }
+
     /// Ends the node's page if it is leased, so that this host can make the node's next one, also where a stopped
     /// process uses it. That one begins above what it issued.
-    pub fn end_leased(&self, node: &Node) -> Result<(), Failure> {
-        if let Some(page) = Page::map(&self.page_of(node), self.uid)?
+    pub fn end_leased(&self, node: &Node, seen: &[Arc<Page>]) -> Result<(), Failure> {
+        if let Some(page) = self.page_seen(&self.page_of(node), seen)?
             && page.lease_status().is_some()
             && !page.has_ended()
         {

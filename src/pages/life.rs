@@ -44,6 +44,8 @@ struct PageSearch<'a> {
     wanted: Header,
     /// The ID of the page that this search has created.
     created: u128,
+    /// The page that this search has put away last.
+    away: Option<Page>,
     /// The highest tick that the pages put away by this search may have issued.
     reached: Tick,
     /// The ID of the page whose cells cover what all earlier pages issued: see [`Page::earlier`].
@@ -63,6 +65,7 @@ impl Directory {
             path,
             wanted: self.header_for(node, terms),
             created: 0,
+            away: None,
             reached: NEVER,
             knowing: 0,
             changes: 0,
@@ -129,6 +132,7 @@ impl PageSearch<'_> {
         }
         if !page.is_original() || page.has_ended() {
             self.put_away(&page)?;
+            self.away = Some(page);
             return Ok(None);
         }
         let is_wanted = header.terms == self.wanted.terms;
@@ -191,6 +195,7 @@ impl PageSearch<'_> {
     /// Gives the page the marker, unless it has it. Before that, ends the previous page and notes its last tick in this
     /// one. Returns whether the page has the marker.
     fn ensure_marked(&mut self, page: &Page) -> Result<bool, Failure> {
+        let away = self.away.take();
         let is_marker = || self.done(page.is_at(&self.marker));
         if is_marker()? {
             return Ok(true);
@@ -200,7 +205,9 @@ impl PageSearch<'_> {
             return is_marker();
         }
         let sequence = page.sequence();
-        match Page::map(&self.marker, self.wanted.uid) {
+        let marked = away.filter(|away| away.is_at(&self.marker).unwrap_or(false));
+        match marked.map_or_else(|| Page::map(&self.marker, self.wanted.uid), |page| Ok(Some(page)))
+        {
             Ok(None) => return Ok(false),
             // Another process has just placed the marker.
             Ok(Some(marked)) if marked.is_same(page) => return Ok(true),

@@ -194,6 +194,7 @@ impl Host for HostPages {
 
     fn unlock(&mut self) {
         (self.lock, self.is_broken) = (None, false);
+        self.seen.clear();
     }
 }
 

@@ -24,6 +24,8 @@ pub struct HostPages {
     pub(super) directory: Option<Directory>,
     /// Whether its caller can use a slot that the host has: not with a ring of other options in this process.
     pub(super) is_usable: IsUsable,
+    /// The pages of the host as a search saw them last, also ended ones.
+    pub(super) seen: Vec<Arc<Page>>,
     /// Held while this process takes a slot for all of the host.
     pub(super) lock: Option<LeasesLock>,
     /// Whether it takes one without the lock, which a stopped process has.
@@ -42,12 +44,13 @@ impl HostPages {
     /// The pages that a request names.
     pub fn of(request: Request, is_usable: IsUsable) -> Result<HostPages, Failure> {
         let directory = request.host()?;
-        let (lock, failure, conflict) = Default::default();
+        let (seen, lock, failure, conflict) = Default::default();
         let (is_broken, is_exiting, keeps_pages) = Default::default();
         Ok(HostPages {
             request,
             directory,
             is_usable,
+            seen,
             lock,
             is_broken,
             is_exiting,
@@ -84,19 +87,20 @@ impl HostPages {
         }
     }
 
-    pub(super) fn find_pages(&self) -> Result<Vec<HostPage>, Failure> {
+    pub(super) fn find_pages(&mut self) -> Result<Vec<HostPage>, Failure> {
         let Some(directory) = &self.directory else { return Ok(Vec::new()) };
         // Pages of other worker IDs are nothing to a claim.
         let Request { layout, datacenter_id, worker_id, .. } = &self.request;
-        let found = directory.leased(layout, *datacenter_id, *worker_id)?;
-        Ok(found.into_iter().map(|page| HostPage::new(Arc::new(page), None)).collect())
+        let found = directory.leased(layout, *datacenter_id, *worker_id, &mut self.seen)?;
+        Ok(found.into_iter().map(|page| HostPage::new(page, None)).collect())
     }
 
     pub(super) fn create_page(
-        &self,
+        &mut self,
         tenure: Tenure,
         word: Word,
     ) -> Result<Option<HostPage>, Failure> {
+        let seen = std::mem::take(&mut self.seen);
         let HostPages { request, directory, .. } = self;
         let node = Node::new(request.layout, request.datacenter_id, tenure.worker)?;
         let entry = Entry::of(node);
@@ -108,11 +112,12 @@ impl HostPages {
         let conflict = |failure: Failure| Failure::new(Class::Conflict, failure.fault);
         if let Some(directory) = directory {
             // What is no page of the node is in the way of this worker ID alone.
-            directory.end_leased(&node).map_err(|failure| match failure.class {
+            directory.end_leased(&node, &seen).map_err(|failure| match failure.class {
                 Class::Page => conflict(failure),
                 _ => failure,
             })?;
         }
+        drop(seen);
         // Where this process has the node open already, another one may do.
         tenancy.find(request, directory.is_some()).map_err(conflict)?;
         entry.note_lost(&tenancy);

@@ -62,7 +62,7 @@ fn join_within(
     namespace: u64,
     max_ahead: Tick,
 ) -> Result<Option<Page>, Failure> {
-    let pages = directory.leased(layout, datacenter, None)?;
+    let pages = directory.leased(layout, datacenter, None, &mut Vec::new())?;
     let found = pages.iter().find(|page| page.lease_status().unwrap().namespace == namespace);
     found.map_or(Ok(None), |page| directory.join_leased(page, max_ahead))
 }
@@ -196,7 +196,7 @@ fn a_page_that_is_lost_while_it_is_looked_up_is_not_joined() {
         let shared = memory();
         let directory = directory(shared.path());
         let page = lease(&directory, &node(3), 0, &wide(A)).unwrap();
-        let found = directory.leased(&Layout::NODE, 1, None).unwrap();
+        let found = directory.leased(&Layout::NODE, 1, None, &mut Vec::new()).unwrap();
         assert_eq!(found.len(), 1);
         match loses_name {
             true => fs::remove_file(directory.page_of(&node(3))).unwrap(),

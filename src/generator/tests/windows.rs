@@ -159,7 +159,7 @@ fn what_any_thread_or_process_has_booked_is_lost_with_a_page_whose_ids_are_dispu
         let clock = Arc::new(ManualClock::at(START));
         page.sequence().reserve(&Default::default(), &mut || clock_tick(&clock), |_| 4096).unwrap();
         // Another process has a page of its own of the same file.
-        let found = directory.leased(&Layout::NODE, 1, None).unwrap();
+        let found = directory.leased(&Layout::NODE, 1, None, &mut Vec::new()).unwrap();
         let other = directory.join_leased(&found[0], 0).unwrap().unwrap();
         let (elsewhere, theirs) = booked(other, &clock);
         let (here, ours) = booked(page, &clock);
