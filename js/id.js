@@ -2,6 +2,11 @@
 // The exports of `snowdrift/id`: decode, encode and compare IDs in any JavaScript, without the addon and without Node.
 // Generates no IDs.
 
+/**
+ * @import { Layout } from './types.js'
+ * @typedef {InstanceType<typeof Codec>} LayoutCodec
+ */
+
 const { Codec } = require('./ids/codec.js');
 const { errorsOf } = require('./ids/error.js');
 const { DATE_LIMIT, LAYOUT_KEYS, faultOf, layoutText, layouts } = require('./ids/presets.js');
@@ -13,11 +18,18 @@ const argumentError = errorsOf('ERR_SNOWFLAKE_ARGUMENT');
 const invalidId = errorsOf('ERR_SNOWFLAKE_INVALID_ID');
 const configError = errorsOf('ERR_SNOWFLAKE_CONFIG');
 
-/** The codecs of named layouts. */
+/**
+ * The codecs of named layouts.
+ * @type {Map<unknown, LayoutCodec>}
+ */
 const codecs = new Map(Object.entries(layouts).map(([name, layout]) => [name, new Codec(layout)]));
-/** The codec of the layout that was last passed as an object. */
+/**
+ * The codec of the layout that was last passed as an object.
+ * @type {LayoutCodec | undefined}
+ */
 let lastCodec;
 
+/** @param {unknown} [layout] */
 function codecOf(layout = 'node') {
   const named = codecs.get(layout);
   if (named !== undefined) return named;
@@ -25,55 +37,72 @@ function codecOf(layout = 'node') {
     throw configError(layoutText(layout, show));
   }
   const copy = copyOf(layout, LAYOUT_KEYS, [], 'layout', configError);
-  const isLast = (key) => copy[key] === lastCodec.layout[key];
-  if (lastCodec !== undefined && LAYOUT_KEYS.every(isLast)) return lastCodec;
+  const last = lastCodec;
+  if (last !== undefined && LAYOUT_KEYS.every((key) => copy[key] === last.layout[key])) return last;
   const fault = faultOf(copy, show);
   if (fault !== undefined) throw configError(fault);
-  lastCodec = new Codec(copy);
+  lastCodec = new Codec(/** @type {Layout} */ (copy));
   return lastCodec;
 }
 
+/**
+ * @param {unknown} id
+ * @param {number} [bits]
+ */
 function readId(id, bits) {
   const read = idOf(id, bits);
   if (read === undefined) throw invalidId(idFault(id, bits, show));
   return read;
 }
 
+/** @param {unknown} time */
 function readTime(time) {
   let ms = time;
   try {
     // Accepts a Date of any realm.
-    if (typeof time === 'object') ms = Date.prototype.getTime.call(time);
+    if (typeof time === 'object') ms = Date.prototype.getTime.call(/** @type {Date} */ (time));
   } catch {}
   if (typeof ms === 'number' && Math.abs(ms) <= DATE_LIMIT) return Math.floor(ms);
   throw argumentError(`the time must be a valid Date or a number of Unix ms; it is ${show(time)}`);
 }
 
-/** The fields of an ID below the timestamp, high to low, with the names of their widths. */
-const FIELDS = {
-  datacenterId: 'datacenterBits',
-  workerId: 'workerBits',
-  clockBack: 'clockBackBits',
-  sequence: 'sequenceBits',
-};
+/** The fields of an ID below the timestamp. */
+const FIELDS = /** @type {const} */ (['datacenterId', 'workerId', 'clockBack', 'sequence']);
 
-const FIELD_KEYS = ['timestamp', ...Object.keys(FIELDS)];
+const FIELD_KEYS = /** @type {const} */ (['timestamp', ...FIELDS]);
 /** Further properties of a ParsedId, which are ignored. */
 const DERIVED_KEYS = ['id', 'date'];
 
-/** @param pick returns the value of a field, given its name and its largest value */
+/**
+ * @param {LayoutCodec} codec
+ * @param {number} time
+ * @param {(name: typeof FIELDS[number], max: number) => number} pick returns the value of a field, given its name and its
+ *   largest value
+ */
 function encode(codec, time, pick) {
-  const values = Object.entries(FIELDS).map(([name, bits]) =>
-    pick(name, 2 ** codec.layout[bits] - 1),
+  const { datacenterBits, workerBits, clockBackBits, sequenceBits } = codec.layout;
+  return codec.encode(
+    time,
+    pick('datacenterId', 2 ** datacenterBits - 1),
+    pick('workerId', 2 ** workerBits - 1),
+    pick('clockBack', 2 ** clockBackBits - 1),
+    pick('sequence', 2 ** sequenceBits - 1),
   );
-  return codec.encode(time, ...values);
 }
 
+/**
+ * @param {unknown} id
+ * @param {unknown} [layout]
+ */
 function parse(id, layout) {
   const codec = codecOf(layout);
   return codec.decode(readId(id, codec.bits));
 }
 
+/**
+ * @param {unknown} fields
+ * @param {unknown} [layout]
+ */
 function compose(fields, layout) {
   const codec = codecOf(layout);
   if (typeof fields !== 'object' || fields === null) {
@@ -83,19 +112,33 @@ function compose(fields, layout) {
   const { timestamp = codec.layout.epoch } = given;
   return encode(codec, readTime(timestamp), (name, max) => {
     const { [name]: value = 0 } = given;
-    if (Number.isInteger(value) && value >= 0 && value <= max) return value;
+    const number = typeof value === 'number' && Number.isInteger(value) ? value : -1;
+    if (number >= 0 && number <= max) return number;
     throw argumentError(`${name} must be a whole number from 0 to ${max}; it is ${show(value)}`);
   });
 }
 
+/**
+ * @param {unknown} time
+ * @param {unknown} [layout]
+ */
 function floorId(time, layout) {
   return encode(codecOf(layout), readTime(time), () => 0);
 }
 
+/**
+ * @param {unknown} time
+ * @param {unknown} [layout]
+ */
 function ceilingId(time, layout) {
   return encode(codecOf(layout), readTime(time), (_, max) => max);
 }
 
+/**
+ * @param {unknown} from
+ * @param {unknown} until
+ * @param {unknown} [layout]
+ */
 function idRange(from, until, layout) {
   const { tickMs, epoch } = codecOf(layout).layout;
   const first = floorId(from, layout);
@@ -114,6 +157,10 @@ function idRange(from, until, layout) {
   }
 }
 
+/**
+ * @param {unknown} value
+ * @param {unknown} [layout]
+ */
 function isId(value, layout) {
   if (layout === undefined) return idOf(value) !== undefined;
   const codec = codecOf(layout);
@@ -127,14 +174,20 @@ function isId(value, layout) {
   }
 }
 
+/**
+ * @param {unknown} value
+ * @returns {value is string}
+ */
 function isBase32(value) {
   return typeof value === 'string' && readBase32(value) !== undefined;
 }
 
+/** @param {unknown} id */
 function toBase32(id) {
   return writeBase32(readId(id));
 }
 
+/** @param {unknown} text */
 function fromBase32(text) {
   const id = typeof text === 'string' ? readBase32(text) : undefined;
   if (id !== undefined) return id;
@@ -143,15 +196,23 @@ function fromBase32(text) {
   );
 }
 
-/** An ID in any form. */
+/**
+ * An ID in any form.
+ * @param {unknown} id
+ */
 function anyId(id) {
-  if (!isBase32(id)) return readId(id);
-  if (!isId(id)) return readBase32(id);
+  const read = typeof id === 'string' ? readBase32(id) : undefined;
+  if (read === undefined) return readId(id);
+  if (!isId(id)) return read;
   throw invalidId(
     `'${id}' is one ID in decimal and another in base32: pass BigInt('${id}') or fromBase32('${id}')`,
   );
 }
 
+/**
+ * @param {unknown} one
+ * @param {unknown} other
+ */
 function compareIds(one, other) {
   const a = anyId(one);
   const b = anyId(other);
