@@ -1,6 +1,12 @@
 'use strict';
 // Like UidGenerator's CachedUidGenerator: IDs from a ring that a native thread fills ahead of demand.
 
+/**
+ * @import { OwnSettings, StoreSettings } from './types.d.ts'
+ * @import { OnRejected } from './generator/draw.js'
+ * @import { Rejected } from './generator/opening.js'
+ */
+
 const { configError, inCall } = require('./messages/errors.js');
 const { Generator, checkLeaseCall, checkOverrides, parse } = require('./generator/generator.js');
 const { Opened, openLease, openNow } = require('./generator/opening.js');
@@ -29,7 +35,10 @@ const MOST_INTERVAL = 86_400_000;
 
 /**
  * Returns settings with a ring.
- * @param read returns the settings of the other options
+ * @template {OwnSettings | StoreSettings} Settings
+ * @param {unknown} options
+ * @param {(others: object) => Settings} read returns the settings of the other options
+ * @returns {{ settings: Settings, rejected: Rejected }}
  */
 function readCached(options = NONE, read) {
   const keys = [...ALL_KEYS, ...RING_KEYS];
@@ -48,24 +57,26 @@ function readCached(options = NONE, read) {
       'a CachedSnowFlake cannot use the option clock, since it counts its ticks: leave out clock, or use SnowFlake',
     );
   }
-  wholeNumber('boostPower', boostPower, 0, 24);
-  wholeNumber('paddingFactor', paddingFactor, 0, 100);
-  wholeNumber('scheduleIntervalMs', scheduleIntervalMs, 0, MOST_INTERVAL);
-  const usual = Math.max(USUAL_MAX_AGE, settings.layout.tickMs * 2 ** boostPower);
-  const maxAge = ownMaxAge === undefined ? usual : ownMaxAge;
-  wholeNumber('maxAge', maxAge, 0, MOST_MAX_AGE);
+  const power = wholeNumber('boostPower', boostPower, 0, 24);
+  const usual = Math.max(USUAL_MAX_AGE, settings.layout.tickMs * 2 ** power);
+  const ring = {
+    boostPower: power,
+    paddingFactor: wholeNumber('paddingFactor', paddingFactor, 0, 100),
+    scheduleInterval: wholeNumber('scheduleIntervalMs', scheduleIntervalMs, 0, MOST_INTERVAL),
+    maxAge: wholeNumber('maxAge', ownMaxAge === undefined ? usual : ownMaxAge, 0, MOST_MAX_AGE),
+  };
   if (typeof onRejectedPut !== 'function') choice('onRejectedPut', onRejectedPut, ['discard']);
   if (typeof onRejectedTake !== 'function') {
     choice('onRejectedTake', onRejectedTake, ['throw', 'wait']);
   }
-  const ring = { boostPower, paddingFactor, scheduleInterval: scheduleIntervalMs, maxAge };
   return {
     settings: { __proto__: null, ...settings, ring },
-    rejected: { onRejectedPut, onRejectedTake },
+    rejected: { onRejectedPut, onRejectedTake: /** @type {OnRejected} */ (onRejectedTake) },
   };
 }
 
 class CachedSnowFlake extends Generator {
+  /** @param {unknown} [options] */
   constructor(options) {
     const { prototype } = new.target;
     const open = () => {
@@ -73,31 +84,43 @@ class CachedSnowFlake extends Generator {
       return openCached(options);
     };
     const opened = Opened.is(options) ? options : inCall(CachedSnowFlake, open);
-    const { onRejectedPut, onRejectedTake } = opened.rejected;
+    const { onRejectedPut, onRejectedTake } = /** @type {Rejected} */ (opened.rejected);
     super(opened, onRejectedTake);
     if (typeof onRejectedPut === 'function') {
       opened.channel.onRejectedPut(() => onRejectedPut(this.stats()));
     }
   }
 
+  /**
+   * @param {unknown} [store]
+   * @param {unknown} [options]
+   */
   static async lease(store, options) {
     checkLeaseCall(this, CachedSnowFlake);
-    let cached;
+    /** @type {Rejected | undefined} */
+    let rejected;
+    /** @type {(directory?: unknown, isOfEnvironment?: boolean) => OwnSettings | StoreSettings} */
     const read = (...place) => {
-      cached = readCached(options, (rest) => readLeaseOptions(rest, ...place));
+      const cached = readCached(options, (rest) => readLeaseOptions(rest, ...place));
+      rejected = cached.rejected;
       return cached.settings;
     };
     return await openLease(store, read, (opened) => {
-      opened.rejected = cached.rejected;
+      opened.rejected = rejected;
       return new CachedSnowFlake(opened);
     });
   }
 
+  /**
+   * @param {unknown} id
+   * @param {unknown} [layout]
+   */
   static parse(id, layout) {
     return parse(id, layout === undefined ? layouts.node : readLayout(layout));
   }
 }
 
+/** @param {unknown} options */
 function openCached(options) {
   const { settings, rejected } = readCached(options, readOptions);
   const opened = openNow(settings);

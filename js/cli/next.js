@@ -6,7 +6,6 @@
  * @import { CommandIo } from './main.js'
  */
 
-const { ASYNC_DISPOSE } = require('../generator/generator.js');
 const { NODE_HELP, NODE_OPTIONS, openGenerator, readWholeNumber } = require('./flags.js');
 
 const MAX_COUNT = 1_000_000;
@@ -45,7 +44,7 @@ async function run(flags, positionals, { print, usage }) {
       : flake.nextIdStrings(count);
     print(flags.json ? JSON.stringify(ids) : ids.join('\n'));
   } finally {
-    await flake[ASYNC_DISPOSE]();
+    await flake.close();
   }
 }
 

@@ -8,7 +8,7 @@
 
 /**
  * @import { SnowFlakeError as Refused } from '../../index.d.ts'
- * @import { Layout } from '../types.d.ts'
+ * @import { Layout, StoreSettings } from '../types.d.ts'
  * @import { FlagsOf } from './flags.js'
  * @import { CommandIo } from './main.js'
  * @import { Bucket, Found, Limits, Namespace, Store, Unreadable } from './records.js'
@@ -139,7 +139,8 @@ function notesOf({ layout, floor }, { latest, holders, replaced, unusable }) {
  * @param {Layout | undefined} layout if it was given
  */
 async function create(store, limits, layout) {
-  const { leasing, maxAhead = 0 } = readLeaseOptions({ ...limits, datacenterId: 0 });
+  const read = readLeaseOptions({ ...limits, datacenterId: 0 });
+  const { leasing, maxAhead } = /** @type {StoreSettings} */ (read);
   const text = store.newNamespace(layout, { ...leasing, maxAhead });
   const exists = async (/** @type {Namespace | Unreadable | undefined} */ present) => {
     if (present === undefined) return await deleted(store);

@@ -3,6 +3,7 @@
 
 /**
  * @import { SnowFlake, SnowFlakeOptions } from '../../index.d.ts'
+ * @import { StoreSettings } from '../types.d.ts'
  * @import { FlagsOf } from './flags.js'
  * @import { CommandIo, Io } from './main.js'
  *
@@ -15,7 +16,6 @@ const { hostname } = require('node:os');
 
 const { variable } = require('../messages/checks.js');
 const { configError, describe } = require('../messages/errors.js');
-const { ASYNC_DISPOSE } = require('../generator/generator.js');
 const { learnPassword } = require('../messages/secrets.js');
 const { readLeaseOptions } = require('../generator/options.js');
 const { isServer } = require('../stores/url.js');
@@ -171,7 +171,7 @@ async function askPeers(flake, flags, options) {
   const { slots } = await withRecords(lease.url, (records) =>
     readStore(records, flake.datacenterId),
   );
-  const { leasing } = readLeaseOptions({ datacenterId: 0 });
+  const { leasing } = /** @type {StoreSettings} */ (readLeaseOptions({ datacenterId: 0 }));
   await checkPeers(slots, flake, { ...options, maxClockSkew: leasing.maxClockSkew });
 }
 
@@ -200,7 +200,7 @@ async function run(flags, positionals, { complain, print, usage }) {
     await ended;
     await stop();
   } finally {
-    await flake[ASYNC_DISPOSE]();
+    await flake.close();
   }
 }
 

@@ -14,7 +14,8 @@ const { warnOfSecondUser, warnOfUnusable } = require('../messages/warnings.js');
 /** @import { Authority, Channel, Lease, OpenSettings, OwnSettings, StoreSettings } from '../types.js' */
 /** @import { LeaseStore } from '../stores/store.js' */
 /** @typedef {(directory?: unknown, isOfEnvironment?: boolean) => OwnSettings | StoreSettings} ReadSettings */
-/** @typedef {{ onRejectedPut: unknown, onRejectedTake: unknown }} Rejected */
+/** @import { OnRejected } from './draw.js' */
+/** @typedef {{ onRejectedPut: unknown, onRejectedTake: OnRejected }} Rejected */
 
 /**
  * Loads on first use, since it takes as long as the rest of the package. If the user is root it loads now, since the
