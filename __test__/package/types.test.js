@@ -4,8 +4,8 @@
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
-const { writeFileSync } = require('node:fs');
-const { join } = require('node:path');
+const { readdirSync, writeFileSync } = require('node:fs');
+const { join, normalize, relative } = require('node:path');
 const { test } = require('node:test');
 const { promisify } = require('node:util');
 
@@ -35,6 +35,23 @@ test('all entries compile without @types/node and esnext.disposable', () =>
     );
     await compile(cwd, 'all.mts', lines.join(''));
   }));
+
+test('the compiler checks each file of js/, those with declarations beside them, too', async () => {
+  const js = join(__dirname, '../../js');
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    TSC,
+    '-p',
+    js,
+    '--listFilesOnly',
+  ]);
+  const read = new Set(stdout.split('\n').map((file) => relative(js, normalize(file.trim()))));
+  const files = readdirSync(js, { recursive: true }).filter((file) => file.endsWith('.js'));
+  assert.ok(files.includes('id.js'));
+  assert.deepEqual(
+    files.filter((file) => !read.has(file)),
+    [],
+  );
+});
 
 test(
   'with exactOptionalPropertyTypes a node and a key may be undefined, and what protects its IDs may not',
