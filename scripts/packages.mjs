@@ -200,15 +200,14 @@ export async function pack(out, to) {
 /** The paths of the files that npm would pack of a main package's folder, but for addons. */
 function filesOf(source) {
   const { files } = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'));
-  const omitted = files.filter((name) => name.startsWith('!')).map((name) => `${name.slice(1)}/`);
+  const omitted = files.filter((name) => name.startsWith('!')).map((name) => name.slice(1));
+  const isOmitted = (path) => omitted.some((name) => path === name || path.startsWith(`${name}/`));
   return [...files, 'package.json', 'README.md', 'LICENSE']
     .map((name) => join(source, name))
     .filter((path) => existsSync(path))
     .flatMap((path) => (statSync(path).isDirectory() ? filesBelow(path) : [path]))
     .map((path) => relative(source, path).replaceAll('\\', '/'))
-    .filter(
-      (path) => !path.endsWith('.node') && !omitted.some((folder) => path.startsWith(folder)),
-    );
+    .filter((path) => !path.endsWith('.node') && !isOmitted(path));
 }
 
 /** Copies the files; the manifest names the platforms' packages. */
