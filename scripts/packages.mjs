@@ -7,17 +7,20 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, dirname, join, posix, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import addons from '../js/runtime/addon.js';
+import { bundle } from './bundle.mjs';
 import { linkedOutside } from './links.mjs';
 import { sbomOf } from './sbom.mjs';
 import { sha256 } from './sums.mjs';
@@ -134,7 +137,8 @@ export function assemble(addonsIn, out, repository) {
   }
   // Last, since they depend on the others.
   for (const name of Object.keys(MAINS)) {
-    assembleMain(name, join(out, name), repository);
+    const addons = Object.fromEntries(TARGETS.map((target) => [packageOf(name, target), version]));
+    assembleMain(name, join(out, name), repository, { optionalDependencies: addons });
     packages.push(name);
   }
   for (const name of packages) cpSync(join(ROOT, 'LICENSE'), join(out, name, 'LICENSE'));
@@ -210,17 +214,15 @@ function filesOf(source) {
     .filter((path) => !path.endsWith('.node') && !isOmitted(path));
 }
 
-/** Copies the files; the manifest names the platforms' packages. */
-function assembleMain(name, folder, repository) {
+/**
+ * Copies the files, and puts the code together.
+ * @param more fields of the manifest
+ */
+function assembleMain(name, folder, repository, more) {
   const source = join(ROOT, MAINS[name]);
-  const paths = filesOf(source);
-  for (const path of paths) {
+  for (const path of filesOf(source)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     cpSync(join(source, path), join(folder, path));
-    if (repository === undefined || !path.endsWith('.md')) continue;
-    const base = `${repository}/blob/v${version}`;
-    const text = readFileSync(join(folder, path), 'utf8');
-    writeFileSync(join(folder, path), linkedOutside(text, path, { paths, source, base }));
   }
   const { scripts, devDependencies, workspaces, ...manifest } = readJson(
     MAINS[name],
@@ -231,10 +233,36 @@ function assembleMain(name, folder, repository) {
     // The two packages work only in the same version.
     manifest.peerDependencies['snowdrift-zookeeper'] = version;
   }
-  manifest.optionalDependencies = Object.fromEntries(
-    TARGETS.map((target) => [packageOf(name, target), version]),
-  );
-  writeJson(folder, manifest);
+  writeJson(folder, { ...manifest, ...more });
+  if (existsSync(join(folder, 'js'))) bundle(folder);
+  if (repository === undefined) return;
+  const paths = filesBelow(folder).map((path) => relative(folder, path).replaceAll('\\', '/'));
+  const base = `${repository}/blob/v${version}`;
+  for (const path of paths.filter((each) => each.endsWith('.md'))) {
+    const text = readFileSync(join(folder, path), 'utf8');
+    writeFileSync(join(folder, path), linkedOutside(text, path, { paths, source, base }));
+  }
+}
+
+/**
+ * Packs snowdrift with the addons that were built here, for projects that install the file.
+ * @param to the folder that gets it
+ * @returns its path
+ */
+export async function packHere(to) {
+  const folder = mkdtempSync(join(tmpdir(), 'snowdrift-pack-'));
+  try {
+    assembleMain('snowdrift', folder);
+    const beside = 'js/runtime';
+    for (const name of readdirSync(join(ROOT, beside)).filter((each) => each.endsWith('.node'))) {
+      cpSync(join(ROOT, beside, name), join(folder, beside, name));
+    }
+    const args = ['pack', '--json', '--pack-destination', resolve(to)];
+    const [{ filename }] = JSON.parse(await npm(args, { cwd: folder }));
+    return join(to, filename);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 /**

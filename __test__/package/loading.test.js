@@ -1,9 +1,17 @@
 'use strict';
 // What an instance may need is loaded with the package: later, the process may be another user, who cannot read it, or a
-// deployment may have removed it. Only leases from stores are loaded late, unless by root.
+// deployment may have removed or replaced it. Only the code of leases from stores is loaded late.
 
 const assert = require('node:assert/strict');
-const { chmodSync, cpSync, mkdirSync, readFileSync, readdirSync, rmSync } = require('node:fs');
+const {
+  appendFileSync,
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+} = require('node:fs');
 const { join } = require('node:path');
 const { test } = require('node:test');
 
@@ -15,22 +23,80 @@ const { runScript } = require('../support/support.js');
 const ROOT = join(__dirname, '../..');
 const NOBODY = 65534;
 
-const isRoot = process.getuid?.() === 0;
+/** An installation of the package, its code put together as in a release. @param change edits the code before */
+async function install(folder, change) {
+  const { bundle } = await import('../../scripts/bundle.mjs');
+  for (const part of ['js', 'package.json']) {
+    cpSync(join(ROOT, part), join(folder, part), { recursive: true });
+  }
+  change?.(join(folder, 'js'));
+  bundle(folder);
+}
 
-test('only leases from stores are loaded late', () => {
-  // Commands end soon; the addon's loader has a version to name where there is no addon.
-  const files = readdirSync(join(ROOT, 'js'), { recursive: true }).filter(
-    (path) => path.endsWith('.js') && !/^(cli\/|server\/|runtime\/addon\.js$)/.test(path),
-  );
-  assert.ok(files.length > 50);
-  const late = files.flatMap((path) => {
-    const lines = readFileSync(join(ROOT, 'js', path), 'utf8').split('\n');
-    const isLate = (line) => /^ +(?!\*|\/\/).*require\('\.|=> require\('\./.test(line);
-    return lines.filter(isLate).map((line) => `${path}: ${line.trim()}`);
+/** What `require` of a package loads: files, and modules of Node. */
+const LOADED = `
+  const before = new Set(process.moduleLoadList);
+  require(process.env.PACKAGE);
+  const modules = process.moduleLoadList.filter((name) => !before.has(name));
+  const files = Object.keys(require.cache).filter((path) => path.includes('snowdrift'));
+  console.log(JSON.stringify({
+    files: files.map((path) => require('node:path').basename(path)),
+    modules: modules.filter((name) => /^NativeModule (?!internal)/.test(name)),
+  }));
+`;
+
+for (const [who, id] of [
+  ['root', 0],
+  ['another user', NOBODY],
+]) {
+  test(`by ${who}, require('snowdrift') loads three files, the addon, and nothing for leases`, {
+    skip: noOtherUser(),
+  }, async () => {
+    const place = createReachable();
+    try {
+      chmodSync(place, 0o755);
+      await install(join(place, 'snowdrift'));
+      const { stdout, stderr } = await runScript(
+        `process.setgroups([]); process.setgid(${id}); process.setuid(${id}); ${LOADED}`,
+        { env: { PACKAGE: join(place, 'snowdrift') } },
+      );
+      assert.notEqual(stdout, '', stderr);
+      const { files, modules } = JSON.parse(stdout);
+      assert.deepEqual(
+        files
+          .map((name) => name.replace(/-\w{8}\.js$/, '.js'))
+          .map((name) => name.replace(/^snowdrift\..*\.node$/, 'addon')),
+        ['index.js', 'ids.js', 'core.js', 'addon'],
+      );
+      assert.deepEqual(modules, []);
+    } finally {
+      rmSync(place, { recursive: true, force: true });
+    }
   });
-  assert.deepEqual(late, [
-    "generator/opening.js: const leases = () => require('../lease/open.js');",
-  ]);
+}
+
+test('nothing but the code of leases is loaded late', async () => {
+  const place = createReachable();
+  try {
+    await install(place);
+    const code = join(place, 'js');
+    // Commands end soon.
+    const files = readdirSync(code, { recursive: true }).filter(
+      (path) => path.endsWith('.js') && !/^(cli|server)\//.test(path),
+    );
+    const late = files.flatMap((path) => {
+      const lines = readFileSync(join(code, path), 'utf8').split('\n');
+      const isLate = (line) => /^ +(?!\*|\/\/).*require\('\.|=> require\('\./.test(line);
+      return lines.filter(isLate).map((line) => line.trim().replace(/-\w{8}/, ''));
+    });
+    assert.deepEqual(late, [
+      // The addon's loader has a version to name where there is no addon.
+      "const { version, optionalDependencies } = require('../../package.json');",
+      "const loadLeases = () => need('lease/open.js', () => require('./leases.js'));",
+    ]);
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
 });
 
 /** Calls each part of the package after it can no longer be read. Prints how each call ended, and what was warned of. */
@@ -38,7 +104,7 @@ const SCRIPT = `
   const { renameSync } = require('node:fs');
   const { subscribe } = require('node:diagnostics_channel');
   const { CachedSnowFlake, SnowFlake } = require(process.env.PACKAGE);
-  const { memory } = require(process.env.PACKAGE + '/js/stores/memory.js');
+  const { memory } = process.env.LEASES ? require(process.env.PACKAGE + '/js/stores/memory.js') : {};
   const { checkTextIds } = require(process.env.PACKAGE + '/js/orm/text-ids.js');
 
   const options = (more) => ({ scope: 'process', datacenterId: 1, workerId: 3, ...more });
@@ -68,7 +134,7 @@ const SCRIPT = `
       flake.nextId();
     },
     async 'lease of a store'() {
-      const flake = await SnowFlake.lease(memory(), patient);
+      const flake = await SnowFlake.lease(memory?.() ?? { read() {}, write() {}, now() {} }, patient);
       await flake.nextIdAsync();
       await flake.close();
     },
@@ -104,11 +170,8 @@ const SCRIPT = `
   main();
 `;
 
-/** Of leases from stores: loaded late, but by root. */
-const late = (end) => (isRoot ? end : "MODULE_NOT_FOUND: Cannot find module '../lease/open.js'");
-
-/** How each ends: `ok`, or the start of its error. */
-const EXPECTED = {
+/** How each ends: `ok`, or the start of its error. @param leases how leases from stores end, if they do not load */
+const expected = (leases) => ({
   nextId: 'ok',
   nextIdAsync: 'ok',
   'own clock': 'ok',
@@ -119,14 +182,15 @@ const EXPECTED = {
   toUidString: 'ok',
   ring: 'ok',
   rollback: 'ok',
-  'lease of a store': late('ok'),
+  'lease of a store': leases ?? 'ok',
   'lease of a directory': 'ok',
-  'lease of a server': late('ERR_SNOWFLAKE_STORE'),
-  'lease of a client that cannot be read': late(
-    "ERR_SNOWFLAKE_CONFIG: a lease from redis:// needs the package 'ioredis'",
-  ),
+  'lease of a server': leases ?? 'ERR_SNOWFLAKE_STORE',
+  'lease of a client that cannot be read':
+    leases ?? "ERR_SNOWFLAKE_CONFIG: a lease from redis:// needs the package 'ioredis'",
   'warning of text IDs': 'ok',
-};
+});
+
+const LOST = 'ERR_SNOWFLAKE_CONFIG: cannot load the code of leases in this package:';
 
 /** Runs the script with a copy of the package in a directory that only its owner may enter. */
 async function runWithCopy(env) {
@@ -134,9 +198,7 @@ async function runWithCopy(env) {
   try {
     const [home, ids] = ['private', 'ids'].map((name) => join(place, name));
     mkdirSync(home, { mode: 0o700 });
-    for (const part of ['js', 'package.json']) {
-      cpSync(join(ROOT, part), join(home, 'snowdrift', part), { recursive: true });
-    }
+    await install(join(home, 'snowdrift'));
     mkdirSync(ids);
     const shared = createDirectory();
     for (const path of [place, ids, shared]) chmodSync(path, 0o1777);
@@ -156,25 +218,56 @@ async function runWithCopy(env) {
   }
 }
 
-async function assertWorks(env) {
+async function assertWorks(env, leases) {
   const { ended, warned } = await runWithCopy(env);
-  assert.deepEqual(Object.keys(ended), Object.keys(EXPECTED));
-  for (const [name, start] of Object.entries(EXPECTED)) {
+  const ends = expected(leases);
+  assert.deepEqual(Object.keys(ended), Object.keys(ends));
+  for (const [name, start] of Object.entries(ends)) {
     assert.ok(ended[name].startsWith(start), `${name}: ${ended[name]}`);
   }
   for (const what of ['SNOWFLAKE_CLOCK_BACK', 'published']) assert.ok(warned.includes(what), what);
   return ended;
 }
 
-test(
-  'a process whose package has been moved away works on',
-  { skip: process.platform === 'win32' && 'Windows moves no addon in use' },
-  () => assertWorks((place) => ({ MOVE_TO: join(place, 'aside') })),
-);
+for (const LEASES of ['', 'loaded']) {
+  const how = LEASES === '' ? ', but for new leases from stores' : ' if it has loaded leases';
+  const name = (what) => `${what} works on${how}`;
+  test(name('a process whose package has been moved away'), {
+    skip: process.platform === 'win32' && 'Windows moves no addon in use',
+  }, async () => {
+    const lost = LEASES === '' ? `${LOST} it was removed or replaced` : undefined;
+    await assertWorks((place) => ({ LEASES, MOVE_TO: join(place, 'aside') }), lost);
+  });
 
-test('a process works on as a user who cannot read the package', {
-  skip: gate ?? noOtherUser(),
-}, async () => {
-  const ended = await assertWorks(() => ({ USER_ID: NOBODY }));
-  assert.match(ended['lease of a client that cannot be read'], /before process\.setuid\(\)/);
+  test(name('as a user who cannot read the package, a process'), {
+    skip: gate ?? noOtherUser(),
+  }, async () => {
+    const lost = LEASES === '' ? `${LOST} its present user cannot read it` : undefined;
+    const ended = await assertWorks(() => ({ LEASES, USER_ID: NOBODY }), lost);
+    assert.match(ended['lease of a client that cannot be read'], /before process\.setuid\(\)/);
+  });
+}
+
+/** Takes a lease after its package was replaced. */
+const REPLACED = `
+  const { renameSync } = require('node:fs');
+  const { SnowFlake } = require(process.env.PACKAGE);
+  renameSync(process.env.PACKAGE, process.env.PACKAGE + '-old');
+  renameSync(process.env.OTHER, process.env.PACKAGE);
+  const store = { name: 'mine', read() {}, write() {}, now() {} };
+  SnowFlake.lease(store).catch(({ code, message }) => console.log(code + ': ' + message));
+`;
+
+test('a process whose package was replaced by another version runs no code of it', async () => {
+  const place = createReachable();
+  try {
+    const [PACKAGE, OTHER] = ['snowdrift', 'other'].map((name) => join(place, name));
+    await install(PACKAGE);
+    await install(OTHER, (code) => appendFileSync(join(code, 'lease/open.js'), '// Changed.\n'));
+    const env = { PACKAGE, OTHER, datacenterId: '1' };
+    const { stdout, stderr } = await runScript(REPLACED, { env });
+    assert.ok(stdout.startsWith(`${LOST} it was removed or replaced`), stdout + stderr);
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
 });

@@ -3,12 +3,11 @@
 
 const { openChannel, openChannelLater } = require('../runtime/channel.js');
 const { checkGiven, variable } = require('../messages/checks.js');
-const { configError, describe } = require('../messages/errors.js');
+const { configError, describe, lacksPart } = require('../messages/errors.js');
 const { propertyOf } = require('../ids/properties.js');
 const { DirectoryLease } = require('../lease/directory-lease.js');
 const { serverUrl } = require('../stores/url.js');
 const { checkAlone } = require('../runtime/siblings.js');
-const { isRoot } = require('../runtime/user.js');
 const { warnOfSecondUser, warnOfUnusable } = require('../messages/warnings.js');
 
 /** @import { Authority, Channel, Lease, OpenSettings, OwnSettings, StoreSettings } from '../types.js' */
@@ -17,12 +16,16 @@ const { warnOfSecondUser, warnOfUnusable } = require('../messages/warnings.js');
 /** @import { OnRejected } from './draw.js' */
 /** @typedef {{ onRejectedPut: unknown, onRejectedTake: OnRejected }} Rejected */
 
-/**
- * Loads on first use, since it takes as long as the rest of the package. If the user is root it loads now, since the
- * process may later drop the right to read it.
- */
-const leases = () => require('../lease/open.js');
-if (isRoot) leases();
+const loadLeases = () => require('../lease/open.js');
+
+/** The code of leases. Loads on first use, since it takes as long as the rest of the package. */
+function leases() {
+  try {
+    return loadLeases();
+  } catch (cause) {
+    throw lacksPart('leases', cause);
+  }
+}
 
 /** @typedef {InstanceType<typeof import('./generator.js').Generator>} Instance */
 /** @typedef {Pick<InstanceType<typeof Opened>, 'settings' | 'channel' | 'lease' | 'onCreated'>} Opening */

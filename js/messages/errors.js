@@ -115,6 +115,25 @@ function needsPackage(what, name, cause) {
   return fromCaller(configError(message, { cause }), needsPackage);
 }
 
+/**
+ * The error for a part of this package that cannot be loaded now. After another version was installed the part is missing:
+ * a package's files have names of their own.
+ * @param {string} what
+ * @param {unknown} cause
+ */
+function lacksPart(what, cause) {
+  const failure = /** @type {Failure} */ (cause ?? NONE);
+  const isLost = isMissing(failure) || failure.code === 'EACCES';
+  const lack = isMissing(failure) ? lackOfFiles() : lackOf(failure);
+  const why = hasChangedUser()
+    ? 'its present user cannot read it: call SnowFlake.lease() before process.setuid()'
+    : 'it was removed or replaced since this process loaded it: start the process again';
+  return configError(
+    `cannot load the code of ${what} in this package: ${lack ?? (isLost ? why : describe(cause))}`,
+    { cause },
+  );
+}
+
 /** Kept here, since a later replacement would see the channels. */
 const { hasOwn } = Object;
 
@@ -167,6 +186,7 @@ module.exports = {
   unwrap,
   invalidId,
   isMissing,
+  lacksPart,
   needsPackage,
   describe,
 };

@@ -32,8 +32,9 @@ const TARGETS = [
  */
 const packageOf = (name, target) => `@${name}-${target}`.replace('-', '/');
 
-/** Whether this code is in a bundle: then it is in another file. */
-const isBundled = typeof __filename !== 'string' || !/[\\/]addon\.js$/.test(__filename);
+/** Whether this code is in a bundle of the application: then it is in another file. In the package it is in core-*.js. */
+const isBundled =
+  typeof __filename !== 'string' || !/[\\/]runtime[\\/](addon|core-\w+)\.js$/.test(__filename);
 
 /** The system's name of the processor, from Node 18.9 on. It loads node:os only if it is needed. */
 const machineName = () => require('node:os').machine?.() ?? arch;
@@ -92,7 +93,7 @@ function namesIn(folder) {
 }
 
 /**
- * The targets of the addons beside the code, which were built here or packed by `npm pack`.
+ * The targets of the addons beside the code, which were built here or packed by `npm run pack`.
  * @param {string} name
  * @param {string | undefined} directory
  */
@@ -139,8 +140,10 @@ function whyNone(name, { directory, target, failure }) {
   if (!isMissing(failure)) {
     return `cannot load the addon of ${name} for ${target}: ${reason}. ${known ?? REINSTALL}. ${page}`;
   }
-  const [flag, folder] =
-    name === 'snowdrift' ? ['', ''] : [' -- --zookeeper', ' ./packages/zookeeper'];
+  const [flag, pack] =
+    name === 'snowdrift'
+      ? ['', 'npm run pack']
+      : [' -- --zookeeper', 'npm pack ./packages/zookeeper'];
   const build = `npm run build${flag}`;
   /** @type {{ version: string, optionalDependencies?: object }} */
   const { version, optionalDependencies } = require('../../package.json');
@@ -152,7 +155,7 @@ function whyNone(name, { directory, target, failure }) {
   if (optionalDependencies === undefined) {
     const others = packedFor(name, directory).join(', ');
     const how = others === '' ? 'without an addon' : `for ${others}`;
-    return `this ${name} was packed ${how}, and runs on ${target}: pack it there, in a clone, by \`${build} && npm pack${folder}\`, and install that file. ${page}`;
+    return `this ${name} was packed ${how}, and runs on ${target}: pack it there, in a clone, by \`${build} && ${pack}\`, and install that file. ${page}`;
   }
   return `the package ${addon}, the addon of ${name} for this platform, is not installed. Optional dependencies were omitted, or node_modules or the lock file comes from another platform: install again on this one, or run npm install ${addon}@${version}. ${page}`;
 }

@@ -7,8 +7,6 @@ const effectiveUser = () =>
 
 const atStart = effectiveUser();
 
-const isRoot = atStart === 0;
-
 const hasChangedUser = () => effectiveUser() !== atStart;
 
-module.exports = { hasChangedUser, isRoot };
+module.exports = { hasChangedUser };

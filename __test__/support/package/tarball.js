@@ -1,5 +1,5 @@
 'use strict';
-// The package as `npm pack` makes it of this clone: what the README has users install until the first version is on npm.
+// The package as `npm run pack` makes it of this clone: what the README has users install until the first version is on npm.
 
 const { execFileSync, spawnSync } = require('node:child_process');
 const { mkdirSync, mkdtempSync, readdirSync, rmSync } = require('node:fs');
@@ -17,6 +17,10 @@ const PATIENCE_MS = 300_000;
  * @returns the path of the file
  */
 function pack(to, folder) {
+  if (folder === '.') {
+    const script = join(ROOT, 'scripts/pack.mjs');
+    return execFileSync(process.execPath, [script, to], { encoding: 'utf8' }).trim();
+  }
   const args = ['pack', folder, '--json', '--silent', '--pack-destination', to];
   const output = execFileSync('npm', args, {
     cwd: ROOT,
