@@ -18,7 +18,7 @@ pub const HOUR: i64 = 60 * MINUTE;
 /// When all begins, Unix ms. Tick 0 is at 0.
 const START: i64 = 1000 * HOUR;
 /// The epoch of the layout, Unix ms: the time of a fleet is in ticks.
-const EPOCH: i64 = 1_580_486_400_000;
+pub const EPOCH: i64 = 1_580_486_400_000;
 
 /// How the store is reached.
 #[derive(Clone, Copy, Debug, PartialEq)]

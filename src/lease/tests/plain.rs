@@ -1,7 +1,7 @@
 //! What needs no search: claims, damage, limits, and what a caller waits for.
 
 use super::super::*;
-use super::fleet::{Deed, Fleet, HOUR, MINUTE, Network, PLAN, Plan, SECOND};
+use super::fleet::{Deed, EPOCH, Fleet, HOUR, MINUTE, Network, PLAN, Plan, SECOND};
 use crate::core::layout::Tick;
 
 const ONE: Plan = Plan { processes: 1, worker_bits: 5, ..PLAN };
@@ -326,6 +326,14 @@ fn higher_limits_are_written_before_a_slot_is_taken() {
     fleet.run(2 * SECOND);
     assert_eq!(namespace(&mut fleet).limits.max_ahead, 60_000);
     assert!(fleet.issues(1));
+    // Who has lower ones uses its own, and lowers none.
+    fleet.plan.limits = Limits { max_ahead: 0, ttl: 20_000, ..fleet.plan.limits };
+    fleet.plan(3 * SECOND, Deed::Restart(1, SECOND));
+    fleet.run(5 * SECOND);
+    let (_, window) = fleet.window(1).unwrap();
+    assert!((window.ceiling - START - 24 * SECOND).abs() < SECOND, "{window:?}");
+    assert_eq!(namespace(&mut fleet).limits.max_ahead, 60_000);
+    assert_eq!(namespace(&mut fleet).limits.ttl, 30_000);
 }
 
 #[test]
@@ -399,4 +407,154 @@ fn a_clock_far_ahead_asks_for_no_more_than_the_store_s_clock_allows() {
     let highest = bucket(&mut fleet, BUCKET).lines.values().map(|line| line.ceiling).max();
     let cap = START + MINUTE + 40_000;
     assert!(highest.unwrap() <= cap && highest.unwrap() > cap - 15_000, "{highest:?}");
+}
+
+/// When a process was told of renewals, ms after the start.
+fn renewals(fleet: &Fleet) -> Vec<i64> {
+    let renewed = fleet.log.iter().filter(|(.., report)| *report == Report::Renewed);
+    renewed.map(|(at, ..)| *at).collect()
+}
+
+#[test]
+fn a_lease_is_renewed_at_a_third_of_its_ttl() {
+    let mut fleet = started(ONE, MINUTE + SECOND);
+    let renewed = renewals(&fleet);
+    assert_eq!(renewed.len(), 7, "{renewed:?}");
+    assert!(
+        renewed.windows(2).all(|pair| (10_000..10_010).contains(&(pair[1] - pair[0]))),
+        "{renewed:?}"
+    );
+    let line = bucket(&mut fleet, BUCKET).lines.values().next().unwrap().clone();
+    assert!((line.expires - line.ceiling - EPOCH).abs() < 10, "{line:?}");
+    assert!((line.ceiling - START - 90_000).abs() < 100, "{line:?}");
+}
+
+#[test]
+fn where_replies_lack_the_store_s_time_it_is_read_before_a_slot_is_taken_and_once_an_hour() {
+    let limits = Limits { ttl: 30 * MINUTE, ..ONE.limits };
+    let mut fleet = started(Plan { tells_time: false, limits, ..ONE }, 50 * MINUTE);
+    assert_eq!(fleet.counts.nows, 1);
+    fleet.run(70 * MINUTE);
+    assert_eq!(fleet.counts.nows, 2);
+    assert!(fleet.issues(0));
+}
+
+/// Another host has a host's line from now on.
+fn steal(fleet: &mut Fleet, host: usize) {
+    let (worker, _) = fleet.window(host).unwrap();
+    let time = fleet.time + EPOCH;
+    let line = bucket(fleet, BUCKET).lines.get_mut(&worker).unwrap();
+    (line.owner, line.token, line.floor) = (Token(77), Token(78), line.ceiling);
+    (line.ceiling, line.expires) = (line.ceiling + 10 * MINUTE, time + 10 * MINUTE);
+}
+
+#[test]
+fn a_namespace_that_is_gone_when_a_holder_needs_another_slot_was_lost() {
+    for is_created_anew in [false, true] {
+        let mut fleet = started(Plan { worker_bits: 1, size: 2, ..ONE }, SECOND);
+        let (worker, window) = fleet.window(0).unwrap();
+        steal(&mut fleet, 0);
+        while !fleet.log.iter().any(|(.., report)| matches!(report, Report::Lost(_))) {
+            fleet.run(fleet.time - START + 1);
+        }
+        let fresh = Namespace {
+            id: Token(99),
+            created: Ranges::default(),
+            ..namespace(&mut fleet).clone()
+        };
+        fleet.records.clear();
+        if is_created_anew {
+            // As by a holder that had none before.
+            fleet.records.insert(Key::Namespace, (Token(98), Record::Namespace(fresh)));
+        }
+        fleet.run(2 * MINUTE);
+        let (next, opened) = fleet.window(0).unwrap();
+        assert!(opened.floor > window.ceiling, "worker {worker}, then {next} {opened:?}");
+    }
+}
+
+#[test]
+fn a_line_that_cannot_be_read_ends_its_own_holder_alone() {
+    let mut fleet = started(Plan { hosts: 2, ..ONE }, SECOND);
+    fleet.plan(SECOND, Deed::Boot(1));
+    fleet.run(2 * SECOND);
+    let [damaged, kept] = [0, 1].map(|host| fleet.window(host).unwrap().0);
+    let text = format!("{damaged} of a newer version");
+    bucket(&mut fleet, BUCKET).lines.remove(&damaged);
+    bucket(&mut fleet, BUCKET).damaged.insert(damaged, text.clone());
+    fleet.run(3 * MINUTE);
+    assert!(fleet.issues(0) && fleet.window(0).unwrap().0 != damaged);
+    assert!(fleet.issues(1) && fleet.window(1).unwrap().0 == kept);
+    assert_eq!(bucket(&mut fleet, BUCKET).damaged[&damaged], text, "it stays");
+    assert_eq!(fleet.counts.losses.values().sum::<u64>(), 1, "{:?}", fleet.counts.losses);
+}
+
+#[test]
+fn a_lost_call_stops_no_ids_though_a_ttl_is_shorter_than_a_call_may_take() {
+    for ttl in [1000, 2000, 3000] {
+        let limits = Limits { ttl, max_clock_skew: 500, max_ahead: 0 };
+        // Two of a record: so one reads before it renews.
+        let mut fleet = started(Plan { hosts: 2, limits, ..ONE }, 100);
+        fleet.plan(100, Deed::Boot(1));
+        fleet.run(3 * ttl);
+        // What is called within some ms of a renewal is lost, or its reply is.
+        for at in 0..200 {
+            let at = 3 * ttl + at * (ttl + 41);
+            fleet.plan(at, Deed::Reach(Network::Lossy(100, 0)));
+            fleet.plan(at + 60, Deed::Reach(Network::Fine(2)));
+        }
+        for at in (3 * ttl..200 * ttl).step_by(10) {
+            fleet.run(at);
+            assert!(fleet.issues(0) && fleet.issues(1), "a ttl of {ttl}, after {at} ms");
+        }
+        assert!(fleet.counts.losses.is_empty());
+        let failed = fleet.log.iter().filter(|(.., report)| *report == Report::Failed).count();
+        assert!(failed > 5, "{failed} calls were lost");
+    }
+}
+
+#[test]
+fn a_store_that_does_not_keep_what_is_written_refuses_a_lease_in_bounded_calls() {
+    let mut fleet = Fleet::new(ONE);
+    fleet.forgets_writes = true;
+    fleet.plan(0, Deed::Boot(0));
+    fleet.run(5 * SECOND);
+    assert!(fleet.log.iter().any(|(.., report)| *report == Report::Unsettled), "{:?}", fleet.log);
+    assert!(fleet.calls() < 400, "{} calls", fleet.calls());
+}
+
+#[test]
+fn a_lease_that_fails_again_and_again_makes_few_calls_a_second() {
+    type Break = fn(&mut Fleet);
+    let breaks: [(&str, Break, u64); 5] = [
+        ("whose slots are all held", |fleet| [0, 1].into_iter().for_each(|at| steal(fleet, at)), 0),
+        ("that fails at once", |fleet| fleet.plan(MINUTE, Deed::Reach(Network::Refused)), 2),
+        (
+            "whose namespace cannot be read",
+            |fleet| {
+                fleet.records.clear();
+                fleet.unreadable.insert(Key::Namespace, Unreadable::Format);
+            },
+            2,
+        ),
+        (
+            "whose bucket cannot be read",
+            |fleet| drop(fleet.unreadable.insert(BUCKET, Unreadable::Format)),
+            4,
+        ),
+        ("that forgets each write", |fleet| fleet.forgets_writes = true, 8),
+    ];
+    for (what, break_store, most) in breaks {
+        let patience = Patience { wait: HOUR, call: 5000 };
+        let plan = Plan { hosts: 2, worker_bits: 1, size: 2, patience, ..ONE };
+        let mut fleet = started(plan, SECOND);
+        fleet.plan(SECOND, Deed::Boot(1));
+        fleet.run(MINUTE);
+        break_store(&mut fleet);
+        fleet.run(2 * MINUTE);
+        let before = fleet.calls();
+        fleet.run(3 * MINUTE);
+        let rate = (fleet.calls() - before) / 60;
+        assert!(rate <= most + 1, "a store {what}: {rate} calls a second");
+    }
 }

@@ -21,7 +21,8 @@ use crate::core::sequence::Rules;
 use crate::core::sequencer::NEVER;
 use crate::files::path::paths_in;
 use crate::lease::{
-    At, Call, Driver, Holder, Input, Key, Limits, Next, Patience, Record, Reply, Report, Settings,
+    At, Bucket, Call, Driver, Holder, Input, Key, Limits, Next, Patience, Record, Reply, Report,
+    Settings,
 };
 use crate::register::Register;
 use crate::registry::Request;
@@ -40,6 +41,8 @@ const CLOCKS: [i64; 3] = [0, -900, 600];
 const RELEASE_MS: i64 = 2_100;
 /// How long until a host has a slot again, whatever happened, while the store answers.
 pub(super) const CALM_MS: i64 = 120_000;
+
+const BUCKET: Key = Key::Bucket(DATACENTER, 0);
 
 /// A register.
 #[derive(Clone, Default)]
@@ -64,11 +67,17 @@ impl Store {
         }
     }
 
+    fn bucket(&self) -> Option<Bucket> {
+        let (_, text) = self.0.get(&BUCKET)?;
+        match Record::of_text(BUCKET, text) {
+            Ok(Record::Bucket(bucket)) => Some(bucket),
+            _ => None,
+        }
+    }
+
     /// The floor and ceiling of the lines, by worker ID, and whether they are held.
     pub(super) fn lines(&self) -> Vec<(u64, bool, Window)> {
-        let key = Key::Bucket(DATACENTER, 0);
-        let Some((_, text)) = self.0.get(&key) else { return Vec::new() };
-        let Ok(Record::Bucket(bucket)) = Record::of_text(key, text) else { return Vec::new() };
+        let Some(bucket) = self.bucket() else { return Vec::new() };
         let lines = bucket.lines.iter();
         lines
             .map(|(worker, line)| {
@@ -124,6 +133,8 @@ pub(super) struct Lease {
     due: i64,
     /// The call of a process that is stopped, or whose call is under way.
     held: Option<Call>,
+    /// Its calls fail.
+    is_away: bool,
     has_ended: bool,
     pub(super) log: Vec<&'static str>,
 }
@@ -132,6 +143,8 @@ pub(super) struct World {
     pub(super) layout: Layout,
     /// How far ahead of the clock is issued, ms.
     max_ahead: i64,
+    /// Of leases that start from now on.
+    ttl: i64,
     /// The directory that is the register, in place of a store.
     pub(super) shared: Option<TempDir>,
     pub(super) directories: Vec<TempDir>,
@@ -153,6 +166,7 @@ impl World {
         World {
             layout: LAYOUT,
             max_ahead: 0,
+            ttl: LIMITS.ttl,
             shared: None,
             directories: (0..hosts).map(directory).collect(),
             stores: vec![Store::default()],
@@ -235,7 +249,7 @@ impl World {
         let memory = self.directories[self.processes[process].0].path();
         let (layout, max_ahead) = (self.layout, self.max_ahead);
         let request = Request { max_ahead_ms: max_ahead, ..request_in(layout, memory) };
-        let mut settings = settings(layout, Limits { max_ahead, ..LIMITS }, claim);
+        let mut settings = settings(layout, Limits { max_ahead, ttl: self.ttl, ..LIMITS }, claim);
         if register.is_some() {
             (settings.size, settings.has_own_clock) = (1, true);
         }
@@ -251,6 +265,7 @@ impl World {
             slot: None,
             due: i64::MAX,
             held: None,
+            is_away: false,
             has_ended: false,
             log: Vec::new(),
         }));
@@ -327,6 +342,7 @@ impl World {
     fn answer(&mut self, at: usize, call: &Call) -> Reply {
         let lease = self.leases[at].as_mut().unwrap();
         match &mut lease.register {
+            _ if lease.is_away => Reply::Failed,
             None => self.stores[lease.store].answer(call),
             Some(register) => match register.answer(call, WAIT) {
                 Err(failure) => {
@@ -365,6 +381,11 @@ impl World {
 
     /// Releases a lease, within its time. Its application draws no more.
     pub(super) fn close(&mut self, at: usize) {
+        self.end(at);
+        self.forget(at);
+    }
+
+    fn end(&mut self, at: usize) {
         self.lease(at).slot = None;
         let was_calling = self.lease(at).held.take().is_some();
         self.step(at, Input::Close, |_| false);
@@ -376,7 +397,6 @@ impl World {
             self.pass(100);
             assert!(self.time <= begun + RELEASE_MS, "{:?}", self.logs());
         }
-        self.forget(at);
     }
 
     fn forget(&mut self, at: usize) {
@@ -691,6 +711,185 @@ fn a_restored_host_leaves_its_slot_to_the_original() {
         assert!(world.draw(at).is_some());
     }
     assert!(world.stores[0].lines().contains(&lines[0]), "its line is as it was");
+}
+
+#[test]
+fn a_release_that_fails_keeps_no_other_lease_of_the_host_waiting() {
+    let mut world = World::new(1);
+    world.stores.push(Store::default());
+    let processes = [(); 2].map(|()| world.process(0));
+    let one = world.start(processes[0], None);
+    world.lease(one).is_away = true;
+    world.end(one);
+    assert!(matches!(world.stores[0].lines()[..], [(_, true, _)]), "it expires");
+    let other = world.start_in(processes[1], None, 1, |_| false);
+    assert_eq!(world.lease(other).log, ["open"], "at once");
+}
+
+#[test]
+fn a_process_that_fails_to_renew_is_well_again_when_another_one_of_its_host_has_renewed() {
+    let mut world = World::new(1);
+    let processes = [(); 2].map(|()| world.process(0));
+    let leases = processes.map(|process| world.start(process, None));
+    world.pass(2 * LIMITS.ttl);
+    let tenure = world.tenure(leases[0]);
+    world.lease(leases[0]).is_away = true;
+    world.pass(10 * LIMITS.ttl);
+    let failed = world.lease(leases[0]).log.len() - 1;
+    assert!((1..=3).contains(&failed), "{failed} tries of the one whose store is away");
+    assert_eq!(world.lease(leases[1]).log, ["open"]);
+    assert!(leases.iter().all(|at| world.tenure(*at) == tenure && world.draw(*at).is_some()));
+}
+
+#[test]
+fn a_process_that_joins_while_another_one_renews_has_the_slot() {
+    let mut world = World::new(1);
+    let processes = [(); 2].map(|()| world.process(0));
+    let one = world.start(processes[0], None);
+    for is_old in [false, true] {
+        let is_look = |call: &Call| *call == Call::Read(BUCKET);
+        let joining = world.start_in(processes[1], None, 0, is_look);
+        // Its reply is from before the renewal, or from after it.
+        let old = world.answer(joining, &Call::Read(BUCKET));
+        world.pass(LIMITS.ttl);
+        match is_old {
+            true => world.step(joining, Input::Reply(old, None), |_| false),
+            false => world.go_on(joining, true, true),
+        }
+        world.pass(1_000);
+        assert_eq!(world.lease(joining).log, ["open"]);
+        assert_eq!(world.tenure(joining), world.tenure(one));
+        world.kill(processes[1]);
+    }
+}
+
+#[test]
+fn one_whose_store_contradicts_a_page_joins_the_next_one() {
+    let mut world = World::new(1);
+    let processes = [(); 2].map(|()| world.process(0));
+    // Nothing has shown yet that the second one's store is the page's own.
+    let leases = processes.map(|process| world.start(process, Some(2)));
+    world.pass(LIMITS.ttl / 5);
+    world.stop(leases[0]);
+    world.go_on(leases[0], true, true);
+    world.stores[0].0.remove(&BUCKET);
+    // It finds that, and is stopped before it has looked for another page.
+    let calls = std::cell::Cell::new(0);
+    world.step(leases[1], Input::Time, |_| calls.replace(calls.get() + 1) > 0);
+    assert_eq!(world.tenure(leases[1]), None);
+    world.pass(CALM_MS);
+    world.go_on(leases[1], true, true);
+    world.pass(CALM_MS);
+    let tenure = world.tenure(leases[0]);
+    assert!(leases.iter().all(|at| world.tenure(*at) == tenure && world.draw(*at).is_some()));
+}
+
+#[test]
+fn a_process_by_a_copy_of_the_store_leaves_the_page_and_never_renews_its_slot() {
+    let mut world = World::new(2);
+    let processes = [0, 0, 1].map(|host| world.process(host));
+    let one = world.start(processes[0], Some(2));
+    world.pass(LIMITS.ttl);
+    let tenure = world.tenure(one);
+    world.stores.push(world.stores[0].clone());
+    let line = world.stores[1].bucket().unwrap().lines[&2].clone();
+    let trial = world.start_in(processes[1], None, 1, |_| false);
+    assert_eq!(world.tenure(trial), tenure, "the last renewal is in the copy, too");
+    world.pass(3 * LIMITS.ttl);
+    assert!(world.tenure(trial).is_some_and(|other| Some(other) != tenure));
+    assert_eq!(world.stores[1].bucket().unwrap().lines[&2], line);
+    // The slot is still this host's by its own store.
+    let rival = world.start(processes[2], Some(2));
+    assert_eq!((world.lease(one).log.clone(), world.tenure(rival)), (vec!["open"], None));
+    assert!(world.draw(one).is_some() && world.draw(trial).is_some());
+}
+
+#[test]
+fn a_lease_from_a_store_that_assigns_another_worker_id_issues_at_once() {
+    let mut world = World::new(1);
+    world.stores.push(Store::default());
+    let process = world.process(0);
+    let one = world.start(process, Some(1));
+    world.step(one, Input::Restored, |_| true);
+    // Of a register that has nothing of the first one.
+    (world.lease(one).store, world.time) = (1, world.time + 1);
+    world.lease(one).driver.claim(2);
+    world.go_on(one, true, true);
+    assert_eq!(world.lease(one).log, ["open", "restored", "open"]);
+    assert_eq!(world.tenure(one).unwrap().worker, 2);
+    assert!(world.draw(one).is_some());
+}
+
+#[test]
+fn no_renewal_by_a_process_with_a_shorter_ttl_shortens_the_hold() {
+    let mut world = World::new(1);
+    let processes = [(); 2].map(|()| world.process(0));
+    let expires = |world: &World| {
+        let bucket = world.stores[0].bucket().unwrap();
+        bucket.lines.values().next().unwrap().expires
+    };
+    world.ttl = 3 * LIMITS.ttl;
+    let long = world.start(processes[0], None);
+    world.ttl = LIMITS.ttl;
+    let short = world.start(processes[1], None);
+    assert_eq!(world.tenure(short), world.tenure(long));
+    let mut before = expires(&world);
+    for _ in 0..150 {
+        world.pass(1_000);
+        assert!(expires(&world) >= before && before > world.time);
+        before = expires(&world);
+    }
+    assert!(before - world.time <= LIMITS.ttl + 1_000, "the short one renews, at its pace");
+    world.kill(processes[1]);
+    world.pass(2 * LIMITS.ttl);
+    assert!(expires(&world) - world.time > LIMITS.ttl, "the long one renews for its own ttl");
+    assert_eq!(world.lease(long).log, ["open"]);
+}
+
+#[test]
+fn a_host_that_has_taken_two_slots_keeps_both_and_others_join_the_lower_one() {
+    let mut world = World::new(1);
+    let processes = [(); 3].map(|()| world.process(0));
+    let one = world.start(processes[0], None);
+    let page = world.file(one);
+    fs::rename(&page, page.with_extension("away")).unwrap();
+    let two = world.start(processes[1], None);
+    fs::rename(page.with_extension("away"), page).unwrap();
+    let workers = [one, two].map(|at| world.tenure(at).unwrap().worker);
+    assert_ne!(workers[0], workers[1]);
+    let third = world.start(processes[2], None);
+    world.pass(3 * LIMITS.ttl);
+    assert_eq!(world.tenure(third).map(|one| one.worker), workers.into_iter().min());
+    assert_eq!(world.logs(), [["open"]; 3]);
+    for at in [third, two, one] {
+        assert!(world.draw(at).is_some());
+        world.close(at);
+    }
+    assert!(world.stores[0].lines().iter().all(|(_, is_held, _)| !is_held));
+}
+
+#[test]
+fn one_that_finds_a_slot_of_the_host_while_it_looks_for_another_one_joins_it() {
+    let mut world = World::new(1);
+    let processes = [(); 2].map(|()| world.process(0));
+    let stopped = world.start_in(processes[0], None, 0, |call| *call == Call::Read(BUCKET));
+    let other = world.start(processes[1], None);
+    world.pass(5 * CALL_MS);
+    assert!(world.tenure(other).is_some());
+    world.go_on(stopped, true, true);
+    world.pass(5_000);
+    assert_eq!(world.tenure(stopped), world.tenure(other));
+    assert_eq!(world.stores[0].lines().len(), 1);
+}
+
+#[test]
+fn many_leases_of_one_process_keep_no_other_one_from_the_slot() {
+    let mut world = World::new(1);
+    let processes = [(); 2].map(|()| world.process(0));
+    let leases = [(); 64].map(|()| world.start(processes[0], None));
+    let other = world.start(processes[1], None);
+    assert_eq!(world.tenure(other), world.tenure(leases[0]));
+    assert_eq!(world.stores[0].lines().len(), 1);
 }
 
 #[test]
