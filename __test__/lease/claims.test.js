@@ -1,13 +1,12 @@
 'use strict';
-// Claims: a lease of one worker ID by its number. A second host is refused, a restarted one waits for its own dead self,
-// and a holder that has lost the slot issues nothing.
+// Claims: a lease of one worker ID by its number. A second host is refused with the holder. How long it waits, and what
+// happens to a holder that is stopped, is tested in virtual time: src/lease/tests/plain.rs.
 
 const assert = require('node:assert/strict');
-const { after, afterEach, before, beforeEach, describe, test } = require('node:test');
+const { afterEach, test } = require('node:test');
 
 const { createDirectory } = require('../support/own-directory.js');
 const {
-  CachedSnowFlake,
   SnowFlake,
   countDuplicates,
   layouts,
@@ -16,7 +15,6 @@ const {
   soon,
 } = require('../support/support.js');
 const { LeaseTime } = require('../support/lease/lease-time.js');
-const { withHosts, within } = require('../support/lease/on-host.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { memory } = require('../../js/stores/memory.js');
 const { workerNode } = require('../../js/stores/worker-node.js');
@@ -110,27 +108,6 @@ test('a claim that another namespace has on this host is refused with that', asy
   );
 });
 
-test('a claim waits until the holder has closed', async () => {
-  const stored = new Map();
-  const first = await leaseOn(0, memory({ stored }), { workerId: 3 });
-  const last = await soon(first.nextId);
-  let isOpen = false;
-  const opening = leaseOn(1, memory({ stored }), { workerId: 3, waitForSlot: 600_000 });
-  const opened = opening.then((flake) => {
-    isOpen = true;
-    return flake;
-  });
-  await rejects(
-    leaseOn(1, memory({ stored }), { workerId: 3, waitForSlot: 0 }),
-    'ERR_SNOWFLAKE_IN_USE',
-  );
-  assert.equal(isOpen, false);
-  await first.close();
-  const second = await opened;
-  assert.equal(second.workerId, 3);
-  assert.ok((await soon(second.nextId)) > last);
-});
-
 test('wrong claims are refused at once', async () => {
   const store = memory();
   for (const workerId of [32, -1, 1.5, '3', null, 3n]) {
@@ -146,36 +123,15 @@ test('wrong claims are refused at once', async () => {
   assert.match(message, /assigns a new workerId at each start: leave out workerId/);
 });
 
-test('a damaged line of a slot is named, and left as it is', async () => {
+test('a claim whose line is damaged is refused with that', async () => {
   const stored = new Map();
-  const first = await leaseOn(0, memory({ stored }), { workerId: 3 });
-  await first.close();
+  await (await leaseOn(0, memory({ stored }), { workerId: 3 })).close();
   const key = 'default/1/0';
-  const whole = stored.get(key);
-  const [[line]] = whole.matchAll(/^3 .*$/gm);
-  const words = line.split(' ');
-  const years = [...words.slice(0, 5), '1099511627775', ...words.slice(6)].join(' ');
-  for (const damaged of [years, '3 something else']) {
-    stored.set(key, whole.replace(line, damaged));
-    const refusal = leaseOn(0, memory({ stored }), { workerId: 3, waitForSlot: 0 });
-    const { message, holders } = await rejects(refusal, 'ERR_SNOWFLAKE_IN_USE');
-    assert.match(message, /cannot be used \(the record of workerId 3 is damaged/);
-    assert.deepEqual(holders, []);
-    // It concerns that worker ID alone, and stays through the writes of others.
-    const other = await leaseOn(0, memory({ stored }), { workerId: 4, waitForSlot: 0 });
-    await soon(other.nextId);
-    await other.close();
-    assert.ok(stored.get(key).split('\n').includes(damaged));
-  }
-  const layout = { ...layouts.node, workerBits: 0, datacenterBits: 8 };
-  const small = new Map();
-  await (await leaseOn(0, memory({ stored: small }), { layout })).close();
-  small.set(key, small.get(key).replace(/^0 .*$/m, years.replace('3', '0')));
-  const refused = await rejects(
-    leaseOn(0, memory({ stored: small }), { layout }),
-    'ERR_SNOWFLAKE_NO_SLOT',
-  );
-  assert.match(refused.message, /cannot be used \(the record of workerId 0 is damaged/);
+  stored.set(key, stored.get(key).replace(/^3 .*$/m, '3 something else'));
+  const refusal = leaseOn(0, memory({ stored }), { workerId: 3, waitForSlot: 0 });
+  const { message, holders } = await rejects(refusal, 'ERR_SNOWFLAKE_IN_USE');
+  assert.match(message, /cannot be used \(the record of workerId 3 is damaged/);
+  assert.deepEqual(holders, []);
 });
 
 test('a floor of the namespace that no holder can have is refused', async () => {
@@ -190,73 +146,20 @@ test('a floor of the namespace that no holder can have is refused', async () => 
   );
 });
 
-test('a ring draws from a claim, too', async () => {
-  const flake = await CachedSnowFlake.lease(memory(), { datacenterId: 1, workerId: 7, ttl: TTL });
-  open.push(flake);
-  assert.equal(flake.parse(flake.nextId()).workerId, 7);
-});
-
-describe('on a server', { skip: missing('etcd') }, () => {
-  let server;
-  let url;
-  before(async () => {
-    server = await Server.start('etcd');
-  });
-  after(() => server?.stop());
-  beforeEach(({ name }) => {
-    url = `${server.url}?namespace=${name.replace(/[^A-Za-z]+/g, '-').slice(0, 60)}`;
-  });
-
-  test('a restarted container has its worker ID back when its dead self has expired', async () => {
-    await withHosts(2, async (dead, restarted) => {
-      const options = { datacenterId: 1, workerId: 3, ttl: TTL };
-      const first = dead.start();
-      await first.open(url, options);
-      await first.draw();
-      first.kill('SIGKILL');
-      await first.ended;
-      // By default it waits for that long.
-      const { slot, floor } = await restarted.start().open(url, options);
-      assert.deepEqual(slot, { datacenterId: 1, workerId: 3 });
-      assert.ok(floor > 0, 'above what the dead one may have issued');
-    });
-  });
-
-  test('a stopped holder whose slot was claimed is fenced, and continues later', async () => {
-    await withHosts(2, async (one, other) => {
-      const options = { datacenterId: 1, workerId: 3, ttl: TTL, waitForSlot: 600_000 };
-      const pod = one.start();
-      await pod.open(url, options);
-      await pod.draw();
-      pod.kill('SIGSTOP');
-      const next = other.start();
-      await next.open(url, options);
-      await next.draw();
-      pod.kill('SIGCONT');
-      await within(60_000, 'the loss', async () => (await pod.lease()).lost === 'taken');
-      const later = await next.drawn();
-      await next.close();
-      await within(60_000, 'the claim again', async () => (await pod.lease()).state === 'held');
-      const { slot } = await pod.lease();
-      assert.deepEqual(slot, { datacenterId: 1, workerId: 3 });
-      const { ids, refusals } = await pod.drawn();
-      assert.ok(Object.keys(refusals).length > 0, 'it was refused meanwhile');
-      assert.ok(later.ids.length > 0);
-      assert.equal(countDuplicates([...ids, ...later.ids]), 0);
-    });
-  });
-
-  test('workerId beside a server in SNOWDRIFT_LEASE is a claim', async () => {
-    const script = `
-      const { SnowFlake } = require('../..');
-      SnowFlake.ready().then(
-        (flake) => (console.log(flake.workerId), flake.close()),
-        ({ code, message }) => console.log(code, message),
-      );`;
-    const env = { SNOWDRIFT_LEASE: url, datacenterId: '1' };
-    const claim = await runScript(script, { env: { ...env, workerId: '5' } });
-    assert.equal(claim.stdout, '5\n');
-    const wrong = await runScript(script, { env: { ...env, workerId: '32' } });
-    assert.match(wrong.stdout, /^ERR_SNOWFLAKE_CONFIG the environment variable workerId is '32'/);
-  });
+test('workerId beside a server in SNOWDRIFT_LEASE is a claim', {
+  skip: missing('etcd'),
+}, async (t) => {
+  const server = await Server.start('etcd');
+  t.after(() => server.stop());
+  const script = `
+    const { SnowFlake } = require('../..');
+    SnowFlake.ready().then(
+      (flake) => (console.log(flake.workerId), flake.close()),
+      ({ code, message }) => console.log(code, message),
+    );`;
+  const env = { SNOWDRIFT_LEASE: server.url, datacenterId: '1' };
+  const claim = await runScript(script, { env: { ...env, workerId: '5' } });
+  assert.equal(claim.stdout, '5\n');
+  const wrong = await runScript(script, { env: { ...env, workerId: '32' } });
+  assert.match(wrong.stdout, /^ERR_SNOWFLAKE_CONFIG the environment variable workerId is '32'/);
 });

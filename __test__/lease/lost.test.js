@@ -9,16 +9,14 @@ const { describe, test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { promisify } = require('node:util');
 
-const { gate, storm } = require('../support/amount.js');
+const { storm } = require('../support/amount.js');
 const { MAIN } = require('../support/cli.js');
 const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
-const { createNamespace, deleteNamespace } = require('../support/lease/namespaces.js');
-const { withHosts } = require('../support/lease/on-host.js');
+const { deleteNamespace } = require('../support/lease/namespaces.js');
 const { inRounds } = require('../support/lease/rounds.js');
-const { ENGINES, Server, missing, unusual } = require('../support/lease/servers.js');
+const { ENGINES, Server, missing } = require('../support/lease/servers.js');
 const { limitWait } = require('../support/limit-wait.js');
-const { connect } = require('../../js/stores/connect.js');
-const { layouts, rejects } = require('../support/support.js');
+const { layouts } = require('../support/support.js');
 
 const HOLDERS = 4;
 const TTL = 3000;
@@ -48,7 +46,8 @@ class Fleet {
       engine: fleet.server.url,
       datacenterId: 1,
       layout,
-      // Each holder has a slot: those of a host are in lease/hosts-chaos.test.js.
+      // Each holder has a slot: those of a host are in lease/hosts-chaos.test.js. Who joins, and copies of a store, are in
+      // src/registry/host/tests/driven.rs.
       scope: 'process',
       ttl: TTL,
       maxClockSkew: SKEW,
@@ -142,144 +141,6 @@ const LOSSES = {
     isSafe: () => false,
   },
 };
-
-/** A store of the same records as a server's: another database of it, or one on another server. */
-const COPIES = {
-  async postgres(url) {
-    const client = new (require('pg').Client)({ connectionString: url });
-    await client.connect();
-    await client.query('CREATE DATABASE staging');
-    await client.end();
-    return { url: url.replace(/postgres$/, 'staging') };
-  },
-  async mysql(url) {
-    const client = await require('mysql2/promise').createConnection(url);
-    await client.query('CREATE DATABASE staging');
-    await client.end();
-    return { url: url.replace(/mysql$/, 'staging') };
-  },
-  redis: async (url) => ({ url: `${url}/3` }),
-  async other(_, engine) {
-    const server = await Server.start(engine);
-    return { url: server.url, stop: () => server.stop() };
-  },
-};
-
-async function copyRecords(from, to) {
-  const [source, target] = await Promise.all([from, to].map((url) => connect(new URL(url))));
-  const { signal } = new AbortController();
-  // Of datacenter 1, also where 8 worker IDs share a record.
-  for (const key of ['namespace', '1/0', '1/1', '1/2', '1/3']) {
-    const { record } = await source.read(key, { signal });
-    if (record !== undefined) await target.write(key, record, undefined, { signal });
-  }
-  await Promise.all([source.close(), target.close()]);
-}
-
-describe('a process that joins its host', {
-  skip: process.platform !== 'linux' && 'tried on Linux, with its memory file system',
-  // They mostly wait.
-  concurrency: 2,
-}, () => {
-  /** IDs that each of these has drawn: how many, and how many repeat. */
-  const countAll = async (processes) => {
-    const all = await Promise.all(processes.map((process) => process.drawn()));
-    const ids = all.map(({ ids }) => ids);
-    return [ids.reduce((sum, { length }) => sum + length, 0), countDuplicatesOf(ids)];
-  };
-  const drawsOn = (process) =>
-    limitWait(
-      process.run(async (scene) => {
-        const end = scene.drawn.length + 200;
-        while (scene.drawn.length < end) await new Promise((resolve) => setTimeout(resolve, 10));
-      }),
-      'it draws',
-      { ms: LATE },
-    );
-  // Two slots, so that a process which takes one has that of another host.
-  const two = { ...layout, workerBits: 1 };
-  const options = { datacenterId: 1, layout: two, callTimeout: 60_000 };
-
-  for (const engine of ENGINES) {
-    test(`${engine}: and finds that the store went back starts above what others may issue`, {
-      skip: unusual(engine) ?? (engine === 'redis' ? undefined : gate),
-    }, async (t) => {
-      const server = await Server.start(engine);
-      try {
-        await withHosts(2, async (...hosts) => {
-          const limits = { ttl: 1000, maxClockSkew: SKEW };
-          await createNamespace(server.url, { layout: two, ...limits });
-          const all = { ...options, ...limits };
-          await server.backUp();
-          const holders = hosts.map((host) => host.start());
-          const held = await Promise.all(holders.map((process) => process.open(server.url, all)));
-          await Promise.all(holders.map((process) => process.draw()));
-          await Promise.all(holders.map(drawsOn));
-          // They notice nothing.
-          for (const process of holders) process.kill('SIGSTOP');
-          await server.restore();
-          const joiner = hosts[0].start();
-          // By the page, the host has a slot that the store does not know.
-          const opening = joiner.open(server.url, { ...all, waitForSlot: LATE });
-          const { floor, owner } = await limitWait(opening, 'it has a slot', { ms: LATE });
-          assert.ok(!held.some((one) => one.owner === owner), 'it does not join that page');
-          const ceilings = held.map(({ ceiling }) => ceiling);
-          assert.ok(floor >= Math.max(...ceilings), `${floor} is below ${ceilings}`);
-          await joiner.draw();
-          for (const process of holders) process.kill('SIGCONT');
-          await Promise.all([...holders, joiner].map(drawsOn));
-          const [count, duplicates] = await countAll([...holders, joiner]);
-          t.diagnostic(`${count} IDs, ${duplicates} duplicates`);
-          assert.equal(duplicates, 0);
-        });
-      } finally {
-        await server.stop();
-      }
-    });
-
-    test(`${engine}: by a copy of the store, shares the page of the store, and takes nothing`, {
-      skip: unusual(engine) ?? gate,
-    }, async (t) => {
-      const server = await Server.start(engine);
-      const copy = await (COPIES[engine] ?? COPIES.other)(server.url, engine);
-      try {
-        await withHosts(2, async (host, other) => {
-          // No busy machine makes the slots expire.
-          const limits = { ttl: 60_000, maxClockSkew: SKEW };
-          await createNamespace(server.url, { layout: two, ...limits });
-          const patient = { ...options, ...limits };
-          const [holder, trial] = [host.start(), host.start()];
-          const { owner } = await holder.open(server.url, patient);
-          await holder.draw();
-          await copyRecords(server.url, copy.url);
-          // By the copy, the slot is the page's.
-          const { owner: joined } = await trial.open(copy.url, { ...patient, ttl: TTL });
-          assert.equal(joined, owner);
-          await trial.draw();
-          // In the store the slot did not expire, and other hosts get other ones.
-          const rivals = [other.start(), other.start()];
-          for (const rival of rivals) {
-            const own = { ...patient, scope: 'process' };
-            const opened = rival.open(server.url, own);
-            if (rival === rivals[0]) await opened;
-            else await rejects(opened, 'ERR_SNOWFLAKE_NO_SLOT');
-          }
-          await rivals[0].draw();
-          const all = [holder, trial, rivals[0]];
-          await Promise.all(all.map(drawsOn));
-          const [count, duplicates] = await countAll(all);
-          t.diagnostic(`${count} IDs, ${duplicates} duplicates`);
-          assert.equal(duplicates, 0);
-          const now = await holder.lease();
-          assert.deepEqual([now.owner, now.lost], [owner, undefined]);
-        });
-      } finally {
-        await copy.stop?.();
-        await server.stop();
-      }
-    });
-  }
-});
 
 describe('a namespace', { concurrency: 2, skip: storm }, () => {
   for (const engine of ENGINES) {

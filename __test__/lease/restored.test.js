@@ -7,7 +7,6 @@ const { afterEach, test } = require('node:test');
 
 const { memory } = require('../../js/stores/memory.js');
 const { faulty } = require('../support/lease/faulty.js');
-const { LeaseTime } = require('../support/lease/lease-time.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { CachedSnowFlake, SnowFlake, refuses, until } = require('../support/support.js');
 
@@ -47,18 +46,6 @@ for (const scope of ['host', 'process']) {
   });
 }
 
-test('all users of the host leave the slot, and nobody joins it', async () => {
-  const stored = new Map();
-  const [first, second] = [await lease(stored), await lease(stored)];
-  const { owner } = first.lease;
-  assert.equal(second.lease.owner, owner);
-  first.afterRestore();
-  refuses(() => second.nextId(), EXPIRED);
-  const third = await lease(stored);
-  assert.notEqual(third.lease.owner, owner);
-  await until(() => [first, second].every((flake) => flake.lease.owner === third.lease.owner));
-});
-
 test('IDs that were made ahead are dropped', async () => {
   const stored = new Map();
   const options = { maxAge: 600_000, clockBack: 'wait' };
@@ -70,19 +57,6 @@ test('IDs that were made ahead are dropped', async () => {
   refuses(() => cached.nextId(), EXPIRED);
   await until(() => cached.lease.state === 'held' && cached.workerId !== workerId);
   assert.notEqual(cached.parse(await cached.nextIdAsync()).workerId, workerId);
-});
-
-test('a claim waits until its original has expired', async (t) => {
-  const time = new LeaseTime();
-  t.after(() => time.end());
-  const stored = new Map();
-  const flake = await time.run(lease(stored, { workerId: 3, ttl: 1000 }));
-  const { owner, ceiling } = flake.lease;
-  flake.afterRestore();
-  await time.until(() => flake.lease.state === 'held' && flake.lease.owner !== owner);
-  assert.equal(flake.workerId, 3);
-  assert.ok(time.passed >= 1000);
-  assert.ok(flake.lease.floor >= ceiling, 'above all that the original may have issued');
 });
 
 test('a worker ID that is assigned then issues at once', async () => {
