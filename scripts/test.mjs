@@ -20,7 +20,7 @@ import { buildTests, prepare } from './prepare.mjs';
 /** So many files at a time: most of them wait more than they work. */
 const CONCURRENCY = 4;
 /** As storms these take all processors, so that fewer of them run at a time, and none beside the others. */
-const HEAVY = /\/(chaos|hosts-chaos|lost|crash|soak)\.test\.js$/;
+const HEAVY = /\/(chaos|hosts-chaos|lost|crash|shares|soak)\.test\.js$/;
 const HEAVY_CONCURRENCY = 2;
 const FILE_TIMEOUT_MS = 15 * 60_000;
 /** In this order: the files that take long come first, so that none is left alone in the end. */

@@ -1,12 +1,10 @@
 'use strict';
-// Processes, cluster workers and threads that draw flat out into files: 8 bytes an ID, all that each has
-// drawn, so that tens of millions can be sorted and compared.
+// Processes and threads that draw flat out into files: 8 bytes an ID, all that each has drawn, so that tens of millions can be
+// sorted and compared.
 //
-// Run as a script or a thread, this file is the one that draws: `job` has the `entry` of the package, the
-// `kind` of call, the `options` and the `file`. It reports once it is open, begins when it is sent the time
+// Run as a script or a thread, this file is the one that draws: `job` has the `kind` of call, the `options` and the `file`. It reports once it is open, begins when it is sent the time
 // to end at (ms by the monotonic clock of the machine), and answers what it met.
 
-const cluster = require('node:cluster');
 const { fork } = require('node:child_process');
 const { once } = require('node:events');
 const { closeSync, openSync, readFileSync, statSync, writeSync } = require('node:fs');
@@ -25,21 +23,11 @@ const KINDS = {
   loop(flake, sink) {
     for (let n = 0; n < 500; n++) sink.add(flake.nextId());
   },
-  string(flake, sink) {
-    for (let n = 0; n < 100; n++) sink.add(BigInt(flake.nextIdString()));
-  },
-  some(flake, sink) {
-    sink.addAll(flake.nextIds(1 + Math.floor(Math.random() * 3000)));
-  },
   batch(flake, sink) {
     sink.addAll(flake.nextIds(400_000));
   },
   async async(flake, sink) {
     sink.add(await flake.nextIdAsync());
-  },
-  async many(flake, sink) {
-    const ids = await Promise.all(Array.from({ length: 200 }, () => flake.nextIdAsync()));
-    for (const id of ids) sink.add(id);
   },
 };
 
@@ -103,9 +91,9 @@ async function draw(flake, kind, sink, end) {
   return { count: sink.count, refusals, longest };
 }
 
-async function main({ entry, kind, isCached, options, file }, port) {
-  const { CachedSnowFlake, SnowFlake } = require(entry);
-  const flake = new (isCached ? CachedSnowFlake : SnowFlake)(options);
+async function main({ kind, options, file }, port) {
+  const { SnowFlake } = require('../..');
+  const flake = new SnowFlake(options);
   port.send({ page: flake.stats().page ?? null });
   port.receive(async (end) => {
     port.send(await draw(flake, kind, new Sink(file), end));
@@ -120,27 +108,19 @@ class FlatOut {
   /** When it has ended, and no message of it comes any more. */
   #silent;
 
-  /** @param how 'process', 'thread' or 'worker' of a cluster */
+  /** @param how 'process' or 'thread' */
   constructor(how, { env, ...job }) {
     this.file = job.file;
     this.kind = job.kind;
     this.#isThread = how === 'thread';
-    const entry = require.resolve('../..');
-    const whole = { entry, ...job };
-    if (how === 'thread') {
-      this.#child = new Worker(__filename, { workerData: whole });
-    } else if (how === 'worker') {
-      cluster.setupPrimary({ exec: __filename, args: [JSON.stringify(whole)] });
-      this.#child = cluster.fork(env);
-    } else {
-      this.#child = fork(__filename, [JSON.stringify(whole)], { env: { ...process.env, ...env } });
-    }
+    this.#child = this.#isThread
+      ? new Worker(__filename, { workerData: job })
+      : fork(__filename, [JSON.stringify(job)], { env: { ...process.env, ...env } });
     this.ended = once(this.#child, 'exit');
     // A process's exit may be seen before its last message, a thread's may not.
-    const child = this.#child.process ?? this.#child;
     this.#silent = this.#isThread
       ? this.ended
-      : Promise.all([this.ended, once(child, 'disconnect')]).then(([how]) => how);
+      : Promise.all([this.ended, once(this.#child, 'disconnect')]).then(([how]) => how);
     this.ready = this.#message();
   }
 
@@ -167,7 +147,7 @@ class FlatOut {
 
   kill(signal) {
     if (this.#isThread) this.#child.terminate();
-    else (this.#child.process ?? this.#child).kill(signal);
+    else this.#child.kill(signal);
   }
 }
 

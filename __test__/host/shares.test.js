@@ -1,13 +1,13 @@
 'use strict';
-// One sequence per host, flat out: processes, cluster workers, threads, rings and two copies of the package at once on one
-// node. All that was drawn is compared. Kills and lost pages are in tests/host.
+// One sequence per host, flat out: processes or threads have equal shares, by each kind of call. tests/host has all kinds of
+// processes at once, kills and lost pages.
 //
-//   TESTS=storms TESTS_TIMES=30 node --test __test__/host/chaos.test.js
+//   TESTS=storms TESTS_TIMES=30 node --test __test__/host/shares.test.js
 
 const assert = require('node:assert/strict');
-const { cpSync, mkdtempSync, readFileSync, rmSync } = require('node:fs');
+const { mkdtempSync, readFileSync, rmSync } = require('node:fs');
 const { cpus, tmpdir } = require('node:os');
-const { dirname, join } = require('node:path');
+const { join } = require('node:path');
 const nodeTest = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
@@ -26,21 +26,18 @@ const { layouts } = require('../support/support.js');
 const linux =
   process.platform === 'linux' ? undefined : `tried on Linux, with its memory file system`;
 const SECONDS = amount(2, 2);
-/** The least share of the IDs that the ticks have room for. A quiet machine reaches 0.98. */
-const SHARE = { quiet: 0.9, busy: 0.1 };
 /** The least share of one of many, of the mean. */
 const FAIR = { quiet: 0.8, busy: 0.1 };
 /** A machine that holds up a process shows nothing in that round: it is drawn again, so often at most. */
 const ROUNDS = 8;
 const MANY = 16;
-const IDS_A_MS = 4096;
 
 const memory = linux ? undefined : createDirectory();
 const skip = storm ?? linux;
 
 function scene(name, body) {
   nodeTest.test(name, { skip }, async (t) => {
-    const directory = mkdtempSync(join(tmpdir(), 'snowdrift-chaos-'));
+    const directory = mkdtempSync(join(tmpdir(), 'snowdrift-shares-'));
     const SNOWDRIFT_SHARED = mkdtempSync(join(memory, 'shared-'));
     const env = { SNOWDRIFT_SHARED };
     const all = [];
@@ -109,7 +106,7 @@ async function drawAll(all, seconds) {
   // Messages take some ms to come to all of them; the last calls take longer.
   const tick = (ms) => BigInt(Math.round(ms) - layouts.node.epoch);
   const [from, to] = [tick(begin + 200), tick(begin + seconds * 1000 - 100)];
-  return { met, from, to, ticks: Number(to - from) };
+  return { met, from, to };
 }
 
 /** How many of sorted IDs are of those ticks. */
@@ -120,54 +117,6 @@ function countOf(ids, { from, to }, { datacenterBits, workerBits, clockBackBits,
 
 function refusalsOf(met) {
   return met.flatMap(({ refusals }) => Object.entries(refusals));
-}
-
-/** Another installation of the package. */
-function copyTo(directory) {
-  const root = join(dirname(require.resolve('../..')), '..');
-  for (const name of ['js', 'package.json']) {
-    cpSync(join(root, name), join(directory, 'copy', name), { recursive: true });
-  }
-  return join(directory, 'copy/js/index.js');
-}
-
-/** Who draws at once: how each runs, and by which calls. */
-function crowd(count, copy) {
-  const kinds = ['loop', 'some', 'many', 'string'];
-  return Array.from({ length: count }, (_, n) => {
-    const how = n % 8 === 5 ? 'worker' : 'process';
-    const job = { kind: kinds[n % 4] };
-    if (n % 8 === 1) job.entry = copy;
-    if (n % 8 === 4) job.isCached = true;
-    return [how, job];
-  });
-}
-
-for (const count of [2, 8, 64]) {
-  scene(`${count} processes of every kind and 4 threads draw one sequence`, async (it) => {
-    const copy = copyTo(it.directory);
-    await reached(async () => {
-      const all = crowd(count, copy).map(([how, job]) => it.start(how, job));
-      for (const [n, kind] of ['loop', 'some', 'loop', 'many'].entries()) {
-        all.push(
-          it.start('thread', { kind, isCached: n === 2, ...(n === 3 ? { entry: copy } : {}) }),
-        );
-      }
-      const drawn = await drawAll(all, SECONDS);
-      const { met, ticks } = drawn;
-      const ids = sortedIds(all.map(({ file }) => file));
-      const share = countOf(ids, drawn, layouts.node) / (ticks * IDS_A_MS);
-      it.t.diagnostic(`${ids.length} IDs, ${(share * 100).toFixed(1)}% of the ceiling`);
-      assert.equal(duplicatesIn(ids), 0);
-      assert.equal(
-        ids.length,
-        met.reduce((sum, { count }) => sum + count, 0),
-      );
-      assert.deepEqual(refusalsOf(met), []);
-      assert.ok(share <= 1);
-      return (bars) => (share >= SHARE[bars] ? undefined : `${share} of the ceiling`);
-    });
-  });
 }
 
 for (const how of ['process', 'thread']) {
