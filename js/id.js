@@ -220,7 +220,7 @@ function compareIds(one, other) {
   return a < b ? -1 : 1;
 }
 
-module.exports = {
+module.exports = /** @satisfies {typeof import('./id.js')} */ ({
   ceilingId,
   compareIds,
   compose,
@@ -232,4 +232,4 @@ module.exports = {
   layouts,
   parse,
   toBase32,
-};
+});

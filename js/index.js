@@ -6,4 +6,15 @@ const { SnowFlakeError } = require('./messages/errors.js');
 const { layouts } = require('./ids/layouts.js');
 const { SnowFlake } = require('./snowflake.js');
 
-module.exports = { CachedSnowFlake, SnowFlake, SnowFlakeError, layouts };
+/**
+ * The constructor of an error is private.
+ * @typedef {typeof import('../index.js')} All
+ * @typedef {Omit<All, 'SnowFlakeError'> & { SnowFlakeError: Pick<All['SnowFlakeError'], 'prototype'> }} Declared
+ */
+
+module.exports = /** @satisfies {Declared} */ ({
+  CachedSnowFlake,
+  SnowFlake,
+  SnowFlakeError,
+  layouts,
+});

@@ -26,27 +26,52 @@ const { layouts, readLayout } = require('./ids/layouts.js');
 const { readLeaseOptions, readOptions } = require('./generator/options.js');
 const { environmentServer } = require('./stores/url.js');
 
-/** This thread's default instance: a SnowFlake or a CachedSnowFlake. It stays set after close(). */
+/** @import { ReadSettings } from './generator/opening.js' */
+/** @import { Functions, Instance } from './generator/generator.js' */
+/** @typedef {{ default: () => Instance, [method: string]: Function }} Statics */
+/** @import { OwnSettings } from './types.js' */
+
+/**
+ * This thread's default instance: a SnowFlake or a CachedSnowFlake. It stays set after close().
+ * @type {Instance | undefined}
+ */
 let defaultFlake;
-/** The default instance's own functions, even if a test replaced its methods. The first call opens the instance. */
+/**
+ * The default instance's own functions, even if a test replaced its methods. The first call opens the instance.
+ * @type {() => bigint}
+ */
 let defaultNextId = () => functionsOf(STATICS.default()).nextId();
+/** @type {() => string} */
 let defaultNextIdString = () => functionsOf(STATICS.default()).nextIdString();
-/** The promise of ready(). Until it settles, no other instance becomes the default one. */
+/**
+ * The promise of ready(). Until it settles, no other instance becomes the default one.
+ * @type {Promise<Instance> | undefined}
+ */
 let opening;
 
+/**
+ * @template {Instance} F
+ * @param {F} flake
+ */
 function setDefault(flake) {
   defaultFlake = flake;
   ({ nextId: defaultNextId, nextIdString: defaultNextIdString } = functionsOf(flake));
   return flake;
 }
 
-/** Opens the default instance. It is set before subscribers are called, so they may use it. */
+/**
+ * Opens the default instance. It is set before subscribers are called, so they may use it.
+ * @param {OwnSettings} settings
+ */
 function openDefault(settings) {
   const opened = openNow(settings, { isCommon: true });
   return new SnowFlake(Object.assign(opened, { onCreated: setDefault }));
 }
 
-/** Opens the default instance as the environment says: without options, or with a lease from a server. */
+/**
+ * Opens the default instance as the environment says: without options, or with a lease from a server.
+ * @returns {Promise<Instance>}
+ */
 async function openDefaultByEnvironment() {
   return environmentServer() === undefined
     ? openDefault(readOptions())
@@ -72,7 +97,11 @@ function checkNoDefault() {
   }
 }
 
-/** The error that a static call throws. */
+/**
+ * The error that a static call throws.
+ * @param {unknown} failure
+ * @param {string} method
+ */
 function toDefaultError(failure, method) {
   const isClosedError =
     failure instanceof SnowFlakeError && failure.code === 'ERR_SNOWFLAKE_CLOSED';
@@ -85,16 +114,25 @@ function toDefaultError(failure, method) {
   return fromCaller(error, STATICS[method]);
 }
 
+/**
+ * @template {keyof Functions} M
+ * @param {M} method
+ * @param {unknown} [count]
+ */
 function drawFromDefault(method, count) {
   try {
     const flake = STATICS.default();
-    return functionsOf(flake)[method].call(flake, count);
+    const draw = /** @type {(this: object, count: unknown) => unknown} */ (
+      functionsOf(flake)[method]
+    );
+    return /** @type {ReturnType<Functions[M]>} */ (draw.call(flake, count));
   } catch (failure) {
     throw toDefaultError(failure, method);
   }
 }
 
 class SnowFlake extends Generator {
+  /** @param {unknown} [options] */
   constructor(options) {
     const { prototype } = new.target;
     const open = () => {
@@ -104,12 +142,18 @@ class SnowFlake extends Generator {
     super(Opened.is(options) ? options : inCall(SnowFlake, open));
   }
 
+  /**
+   * @param {unknown} [store]
+   * @param {unknown} [options]
+   */
   static async lease(store, options) {
     checkLeaseCall(this, SnowFlake);
+    /** @type {ReadSettings} */
     const read = (...place) => readLeaseOptions(options, ...place);
     return await openLease(store, read, (opened) => new SnowFlake(opened));
   }
 
+  /** @returns {Instance} */
   static get default() {
     if (defaultFlake !== undefined) return defaultFlake;
     if (opening !== undefined) {
@@ -120,6 +164,7 @@ class SnowFlake extends Generator {
     return inCall(STATICS.default, () => openDefault(readOptions()));
   }
 
+  /** @param {unknown} options */
   static configure(options) {
     if (options === undefined)
       throw configError(
@@ -133,6 +178,10 @@ class SnowFlake extends Generator {
     });
   }
 
+  /**
+   * @template F
+   * @param {F} flake
+   */
   static use(flake) {
     if (!isGenerator(flake)) {
       const remedy = types.isPromise(flake) ? ': await it first' : '';
@@ -157,13 +206,17 @@ class SnowFlake extends Generator {
     return setDefault(flake);
   }
 
+  /**
+   * @param {unknown} [options]
+   * @returns {Promise<Instance>}
+   */
   static async ready(options) {
     if (options !== undefined) {
       throw argumentError(
         'SnowFlake.ready() takes no options: call SnowFlake.use(await SnowFlake.lease(url, options)), or SnowFlake.configure(options)',
       );
     }
-    if (hasDefault()) return defaultFlake;
+    if (defaultFlake !== undefined && hasDefault()) return defaultFlake;
     opening ??= openDefaultByEnvironment().finally(() => {
       opening = undefined;
     });
@@ -194,10 +247,12 @@ class SnowFlake extends Generator {
     return drawFromDefault('nextIdNumber');
   }
 
+  /** @param {unknown} count */
   static nextIds(count) {
     return drawFromDefault('nextIds', count);
   }
 
+  /** @param {unknown} count */
   static nextIdStrings(count) {
     return drawFromDefault('nextIdStrings', count);
   }
@@ -210,18 +265,25 @@ class SnowFlake extends Generator {
     }
   }
 
+  /** @param {unknown} time */
   static floorId(time) {
     return STATICS.default().floorId(time);
   }
 
+  /**
+   * @param {unknown} id
+   * @param {unknown} [layout]
+   */
   static parse(id, layout) {
     if (layout !== undefined) return parse(id, readLayout(layout));
     return parse(id, defaultFlake?.layout ?? layouts.node);
   }
 }
 
-/** The static members, before a test can replace them. The stacks of errors begin with their callers. */
-const STATICS = { __proto__: null };
+/**
+ * The static members, before a test can replace them. The stacks of errors begin with their callers.
+ */
+const STATICS = /** @type {Statics} */ (/** @type {object} */ ({ __proto__: null }));
 for (const [name, how] of Object.entries(Object.getOwnPropertyDescriptors(SnowFlake))) {
   STATICS[name] = how.value ?? how.get;
 }

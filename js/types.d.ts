@@ -1,7 +1,7 @@
 // The types that files of js/ share, for the compiler only: no package has this file. Times and lengths of time are in ms, unless a
 // comment says otherwise.
 
-import type { CachedStats, LeaseInfo, SlotHolder, SnowFlakeErrorCode, Stats } from '../index.js';
+import type { CachedStats, LeaseInfo, SlotHolder, SnowFlakeErrorCode } from '../index.js';
 import type { Layout, LayoutName, ParsedId } from './id.js';
 import type { Channel, LeaseDriver } from './runtime/addon-types.js';
 
@@ -302,9 +302,8 @@ export interface News {
   waits?: Waits;
 }
 
-/** The counters of a generator: the public ones, but for what js/generator/generator.js adds. `endOfTime`: Unix ms. */
-export type ChannelStats = Omit<Stats, 'endOfTime' | 'clock'> &
-  Partial<Pick<CachedStats, 'ring'>> & { endOfTime: number };
+/** The counters of a generator: the public ones, but for what js/generator/generator.js adds; `ring` only where there is one. */
+export type ChannelStats = Omit<CachedStats, 'endOfTime' | 'clock'> & { endOfTime: number };
 
 /** A channel, or a fault; undefined if the host has no directory for pages. */
 export type Opened = Channel | Fault | undefined;

@@ -263,14 +263,15 @@ class Drawer {
 
   /**
    * @param {number} count
-   * @returns {Batch}
+   * @returns {BigUint64Array}
    */
   nextIds(count) {
     const batch = new BigUint64Array(count);
     if (count >= FEW_IDS && this.own === undefined) return this.fill(batch);
     const isEmpty = this.isSpent();
     const { ids, next } = this;
-    if (isEmpty || count > this.end - next) return this.drawEach(batch, false, isEmpty);
+    if (isEmpty || count > this.end - next)
+      return /** @type {BigUint64Array} */ (this.drawEach(batch, false, isEmpty));
     for (let n = 0; n < count; n++) batch[n] = ids[next + n];
     this.next = next + count;
     return batch;
@@ -347,12 +348,13 @@ class Drawer {
 
   /**
    * @param {number} count
-   * @returns {Batch}
+   * @returns {string[]}
    */
   nextIdStrings(count) {
     const batch = new Array(count);
     const isEmpty = this.isSpent();
-    if (isEmpty || count > this.end - this.next) return this.drawEach(batch, true, isEmpty);
+    if (isEmpty || count > this.end - this.next)
+      return /** @type {string[]} */ (this.drawEach(batch, true, isEmpty));
     for (let n = 0; n < count; n++) batch[n] = this.takeString();
     return batch;
   }

@@ -12,17 +12,24 @@ const { Drawer } = require('./draw.js');
 const { unixNow } = require('../runtime/time.js');
 const { warnOfEnd } = require('../messages/warnings.js');
 
+/** @import { CachedStats } from '../../index.js' */
 /** @import { Channel, ChannelStats, Layout, Lease, NodeIds, OpenSettings, ParsedId } from '../types.js' */
 /** @import { OnRejected } from './draw.js' */
 /** @import { Opening } from './opening.js' */
 /**
- * The functions of an instance, which work without `this`.
- * @typedef {object} Functions
+ * The functions of an instance, which work without `this`, and the methods that the prototype has besides.
+ * @typedef {Pick<Generator, 'nextIds' | 'nextIdStrings' | 'nextIdAsync'> & OwnFunctions} Functions
+ * @typedef {object} OwnFunctions
  * @property {() => bigint} nextId
  * @property {() => string} nextIdString
  * @property {() => string} nextIdBase32
  * @property {() => number} nextIdNumber
  * @property {(id: unknown) => ParsedId} parse
+ */
+/**
+ * An instance, with the properties that the constructor defines.
+ * @typedef {Generator & NodeIds & { readonly layout: Layout }} Instance
+ * @typedef {new (opened: Opening, onRejectedTake?: OnRejected) => Instance} GeneratorClass
  */
 /**
  * The private parts of an instance.
@@ -150,7 +157,7 @@ function misused(member) {
 
 /**
  * Whether a value is an instance of this copy of the package, and not a proxy or an imitation.
- * @type {(value: unknown) => value is Generator}
+ * @type {(value: unknown) => value is Instance}
  */
 let isGenerator;
 /**
@@ -171,7 +178,9 @@ let partsOf;
 
 class Generator {
   static {
-    isGenerator = (value) => value !== null && typeof value === 'object' && #parts in value;
+    isGenerator = /** @type {typeof isGenerator} */ (
+      (value) => value !== null && typeof value === 'object' && #parts in value
+    );
     isClosed = (instance) => instance.#parts.closed !== undefined;
     functionsOf = (instance) => instance.#parts.functions;
     partsOf = (value, member) => {
@@ -191,7 +200,7 @@ class Generator {
     const { layout, datacenterId, workerId } = settings;
     const codec = codecOf(layout);
     const drawer = new Drawer(channel, settings, lease, onRejectedTake);
-    /** @type {Functions & { __proto__: object }} */
+    /** @type {OwnFunctions & { __proto__: object }} */
     const functions = {
       __proto__: METHODS,
       nextId: drawer.nextId,
@@ -206,7 +215,7 @@ class Generator {
       channel,
       drawer,
       lease,
-      functions,
+      functions: /** @type {Functions} */ (/** @type {object} */ (functions)),
       isClosed: false,
       closed: undefined,
     };
@@ -230,7 +239,7 @@ class Generator {
     if (lease === undefined) fix('workerId', workerId);
     else define('workerId', { get: () => lease.workerId });
     fix('layout', layout);
-    onCreated?.(this);
+    onCreated?.(/** @type {Instance} */ (/** @type {object} */ (this)));
     lease?.publish?.();
   }
 
@@ -258,7 +267,21 @@ class Generator {
     return partsOf(this, 'parse()').functions.parse(id);
   }
 
-  /** @param {unknown} count */
+  /**
+   * @overload
+   * @param {number} count
+   * @returns {BigUint64Array}
+   */
+  /**
+   * @template {BigUint64Array} T
+   * @overload
+   * @param {T} count
+   * @returns {T}
+   */
+  /**
+   * @param {unknown} count
+   * @returns {BigUint64Array}
+   */
   nextIds(count) {
     const { drawer } = partsOf(this, 'nextIds()');
     // `count` is a number of IDs, or an array to fill.
@@ -288,8 +311,10 @@ class Generator {
   /** @param {unknown} fields */
   compose(fields) {
     const { codec } = partsOf(this, 'compose()');
-
-    const { timestamp, datacenterId, workerId, clockBack, sequence } = readFields(fields, this);
+    const { timestamp, datacenterId, workerId, clockBack, sequence } = readFields(
+      fields,
+      /** @type {Instance} */ (/** @type {object} */ (this)),
+    );
     return codec.encode(timestamp, datacenterId, workerId, clockBack, sequence);
   }
 
@@ -299,6 +324,7 @@ class Generator {
     return codec.encode(unixMs('time', time, argumentError), 0, 0, 0, 0);
   }
 
+  /** @returns {CachedStats} with `ring` only where there is one */
   stats() {
     const { drawer, channel, settings } = partsOf(this, 'stats()');
     drawer.drop();
@@ -389,8 +415,8 @@ async function end(parts) {
 }
 
 module.exports = {
-  ASYNC_DISPOSE,
-  Generator,
+  ASYNC_DISPOSE: /** @type {typeof Symbol.asyncDispose} */ (ASYNC_DISPOSE),
+  Generator: /** @type {GeneratorClass} */ (Generator),
   checkLeaseCall,
   checkOverrides,
   functionsOf,

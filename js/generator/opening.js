@@ -14,6 +14,7 @@ const { warnOfSecondUser, warnOfUnusable } = require('../messages/warnings.js');
 /** @import { LeaseStore } from '../stores/store.js' */
 /** @typedef {(directory?: unknown, isOfEnvironment?: boolean) => OwnSettings | StoreSettings} ReadSettings */
 /** @import { OnRejected } from './draw.js' */
+/** @import { Instance } from './generator.js' */
 /** @typedef {{ onRejectedPut: unknown, onRejectedTake: OnRejected }} Rejected */
 
 const loadLeases = () => require('../lease/open.js');
@@ -27,7 +28,6 @@ function leases() {
   }
 }
 
-/** @typedef {InstanceType<typeof import('./generator.js').Generator>} Instance */
 /** @typedef {Pick<InstanceType<typeof Opened>, 'settings' | 'channel' | 'lease' | 'onCreated'>} Opening */
 
 /** An open generator, passed to a constructor in place of options. Applications cannot create one. */

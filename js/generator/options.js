@@ -230,6 +230,20 @@ function readTimes(ttl, waitForSlot) {
 }
 
 /**
+ * @overload
+ * @param {unknown} [options]
+ * @param {undefined} [directory]
+ * @param {boolean} [isOfEnvironment]
+ * @returns {StoreSettings}
+ */
+/**
+ * @overload
+ * @param {unknown} options
+ * @param {unknown} directory
+ * @param {boolean} [isOfEnvironment]
+ * @returns {OwnSettings | StoreSettings}
+ */
+/**
  * The settings of SnowFlake.lease() for a directory or, if that is undefined, for a server or a LeaseStore.
  * @param {unknown} [options]
  * @param {unknown} [directory]

@@ -39,7 +39,7 @@ class SnowFlakeError extends Error {
   }
 
   get name() {
-    return 'SnowFlakeError';
+    return /** @type {const} */ ('SnowFlakeError');
   }
 }
 
