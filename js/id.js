@@ -220,7 +220,8 @@ function compareIds(one, other) {
   return a < b ? -1 : 1;
 }
 
-module.exports = /** @satisfies {typeof import('./id.js')} */ ({
+/** @satisfies {typeof import('./id.js')} */
+module.exports = {
   ceilingId,
   compareIds,
   compose,
@@ -232,4 +233,4 @@ module.exports = /** @satisfies {typeof import('./id.js')} */ ({
   layouts,
   parse,
   toBase32,
-});
+};

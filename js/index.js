@@ -12,9 +12,5 @@ const { SnowFlake } = require('./snowflake.js');
  * @typedef {Omit<All, 'SnowFlakeError'> & { SnowFlakeError: Pick<All['SnowFlakeError'], 'prototype'> }} Declared
  */
 
-module.exports = /** @satisfies {Declared} */ ({
-  CachedSnowFlake,
-  SnowFlake,
-  SnowFlakeError,
-  layouts,
-});
+/** @satisfies {Declared} */
+module.exports = { CachedSnowFlake, SnowFlake, SnowFlakeError, layouts };

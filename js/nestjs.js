@@ -186,4 +186,5 @@ function createModule({ Class, isDefault, isGlobal }, imports, options) {
   };
 }
 
+/** @satisfies {typeof import('./nestjs.js')} */
 module.exports = { SnowFlakeModule };

@@ -194,4 +194,5 @@ function publicIds(options) {
   return Object.freeze({ kind, prefix, encode, decode, decodeString, is, schema });
 }
 
+/** @satisfies {Record<keyof typeof import('./public.js'), unknown>} */
 module.exports = { publicIds };

@@ -89,4 +89,5 @@ function idSchema(options = NONE) {
   });
 }
 
+/** @satisfies {Record<keyof typeof import('./schema.js'), unknown>} */
 module.exports = { idSchema };

@@ -267,4 +267,5 @@ class IdFiller {
   }
 }
 
+/** @satisfies {Record<keyof typeof import('./prisma.js'), unknown>} */
 module.exports = { withSnowFlake };

@@ -91,4 +91,5 @@ prototype.buildMetadatas = async function buildWithSnowFlakes() {
 };
 InsertQueryBuilder.prototype.execute = reportingRealIds(InsertQueryBuilder.prototype.execute);
 
+/** @satisfies {Record<keyof typeof import('./typeorm.js'), unknown>} */
 module.exports = { PrimarySnowFlakeColumn };

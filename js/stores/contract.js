@@ -525,4 +525,5 @@ function registerContract(name, open, options = NONE) {
 }
 
 // Shorthands, so that `import` finds the names.
+/** @satisfies {typeof import('./contract.js')} */
 module.exports = { TITLES, registerContract, runCheck };

@@ -98,4 +98,5 @@ function etcd(urls, options) {
   });
 }
 
+/** @satisfies {typeof import('./etcd.js')} */
 module.exports = { etcd };

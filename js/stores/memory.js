@@ -37,4 +37,5 @@ function memory(options) {
   });
 }
 
+/** @satisfies {typeof import('./memory.js')} */
 module.exports = { memory };

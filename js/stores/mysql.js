@@ -15,4 +15,5 @@ function mysql(pool, options) {
   return sqlRegister('mysql', 'mysql', options, (name) => queryMysql(name, pool));
 }
 
+/** @satisfies {typeof import('./mysql.js')} */
 module.exports = { mysql, sql };

@@ -14,4 +14,5 @@ function postgres(pool, options) {
   return sqlRegister('postgres', 'postgres', options, (name) => queryPostgres(name, pool));
 }
 
+/** @satisfies {typeof import('./postgres.js')} */
 module.exports = { postgres, sql };

@@ -182,4 +182,5 @@ function redis(given, options, isOurs = false) {
   });
 }
 
+/** @satisfies {typeof import('./redis.js')} */
 module.exports = { redis };

@@ -51,4 +51,5 @@ function typeorm(dataSource, options) {
   return sqlRegister(`typeorm:${type}`, dialect, options, queryOf);
 }
 
+/** @satisfies {typeof import('./typeorm.js')} */
 module.exports = { sql, typeorm };

@@ -205,4 +205,5 @@ function workerNode(pool, options) {
   return store;
 }
 
+/** @satisfies {typeof import('./worker-node.js')} */
 module.exports = { workerNode };

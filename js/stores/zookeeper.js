@@ -109,4 +109,5 @@ function zookeeper(ensemble, options) {
   });
 }
 
+/** @satisfies {typeof import('./zookeeper.js')} */
 module.exports = { zookeeper };
