@@ -5,7 +5,7 @@ const assert = require('node:assert/strict');
 const { describe, test } = require('node:test');
 const { setImmediate: turn } = require('node:timers/promises');
 
-const { TITLES, runCheck } = require('../../js/stores/contract.js');
+const { TITLES, runCheck } = require('../../js/stores/contract-checks.js');
 const { memory } = require('../../js/stores/memory.js');
 
 const [

@@ -5,7 +5,7 @@
 const assert = require('node:assert/strict');
 const { after, before, describe, test } = require('node:test');
 
-const { runCheck } = require('../../js/stores/contract.js');
+const { runCheck } = require('../../js/stores/contract-checks.js');
 const { mysql } = require('../../js/stores/mysql.js');
 const { postgres } = require('../../js/stores/postgres.js');
 const { redis } = require('../../js/stores/redis.js');

@@ -8,7 +8,7 @@ require('../support/own-directory.js');
 const { gate } = require('../support/amount.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { runFiles } = require('../support/page.js');
-const { TITLES } = require('../../js/stores/contract.js');
+const { TITLES } = require('../../js/stores/contract-checks.js');
 
 const PAGE = 'docs/own-store.md';
 /** What the page gives no options for: a silent server, a spoilt record. */
