@@ -539,7 +539,9 @@ fn a_lease_that_fails_again_and_again_makes_few_calls_a_second() {
         ),
         (
             "whose bucket cannot be read",
-            |fleet| drop(fleet.unreadable.insert(BUCKET, Unreadable::Format)),
+            |fleet| {
+                fleet.unreadable.insert(BUCKET, Unreadable::Format);
+            },
             4,
         ),
         ("that forgets each write", |fleet| fleet.forgets_writes = true, 8),

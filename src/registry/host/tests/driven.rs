@@ -544,7 +544,11 @@ fn processes_of_a_host_share_a_slot_and_go_on_for_each_other() {
     world.pass(5 * LIMITS.ttl);
     // Whoever renews dies, and another one takes its place.
     world.kill(processes[0]);
-    world.pass(3 * LIMITS.ttl);
+    for _ in 0..90 {
+        world.pass(LIMITS.ttl / 30);
+        let left = world.window(leases[1]).ceiling - world.now();
+        assert!(left > LIMITS.ttl / 2, "renewed before half a ttl has passed: {left}");
+    }
     assert!(leases[1..].iter().all(|at| world.tenure(*at) == tenure));
     // All die. The next process joins the page that they left, and takes its line over, since it cannot prove its store.
     world.kill(processes[1]);
@@ -844,6 +848,27 @@ fn no_renewal_by_a_process_with_a_shorter_ttl_shortens_the_hold() {
     world.pass(2 * LIMITS.ttl);
     assert!(expires(&world) - world.time > LIMITS.ttl, "the long one renews for its own ttl");
     assert_eq!(world.lease(long).log, ["open"]);
+}
+
+#[test]
+fn a_holder_that_has_lost_its_claim_issues_again_when_the_other_one_has_ended() {
+    let mut world = World::new(2);
+    let [one, other] = [0, 1].map(|host| world.process(host));
+    let first = world.start(one, Some(2));
+    world.pass(1_000);
+    world.stop(first);
+    let second = world.start(other, Some(2));
+    world.pass(3 * LIMITS.ttl);
+    assert!(world.draw(second).is_some(), "{:?}", world.logs());
+    // What it was about to write comes too late.
+    world.go_on(first, true, true);
+    world.pass(LIMITS.ttl);
+    assert_eq!((world.tenure(first), world.lease(first).log[1]), (None, "taken"));
+    let last = world.draw(second);
+    world.close(second);
+    world.pass(10_000);
+    assert_eq!(world.tenure(first).unwrap().worker, 2);
+    assert!(world.draw(first) > last);
 }
 
 #[test]
