@@ -274,7 +274,7 @@ test('control characters of arguments are escaped in every error', async () => {
   }
 });
 
-test('help and version', async () => {
+test('help says how each command is used, and the version is that of the package', async () => {
   const { stdout: all } = await run(['--help']);
   assert.match(all, /Usage: snowdrift <command>/);
   for (const args of [['-h'], [], ['help', 'help']]) assert.equal((await run(args)).stdout, all);

@@ -13,7 +13,6 @@ const { inspect } = require('node:util');
 
 const { removeDirectory } = require('../support/own-directory.js');
 const { storm } = require('../support/amount.js');
-const { entry, runWorker } = require('../support/support.js');
 const {
   assertAllDraw,
   closeAll,
@@ -213,16 +212,6 @@ describe('SnowFlake.use()', () => {
       await closeAll();
       removeDirectory(process.env.SNOWDRIFT_STATE);
     }
-  });
-
-  test('each thread has a default instance of its own', async () => {
-    SnowFlake.use(open({ workerId: 7 }));
-    const script = `
-      const { SnowFlake } = require(${JSON.stringify(entry)});
-      const { parentPort } = require('node:worker_threads');
-      parentPort.postMessage(SnowFlake.parse(SnowFlake.nextId()).workerId);`;
-    assert.equal(await runWorker(script, { env: { datacenterId: '6', workerId: '8' } }), 8);
-    assert.equal(SnowFlake.parse(SnowFlake.nextId()).workerId, 7);
   });
 });
 

@@ -45,7 +45,7 @@ afterEach(() => {
 const names = () => told.map(([name]) => name);
 const messages = (wanted) => told.filter(([name]) => name === wanted).map(([, told]) => told);
 
-test('a clock rollback', () => {
+test('a clock rollback is published with its size and the counter value', () => {
   const clock = standing(MONTH_OF_2026);
   const flake = new SnowFlake({ datacenterId: 1, workerId: 2, clock });
   flake.nextId();
@@ -125,7 +125,7 @@ test('waits for an own clock are published, also those in vain', () => {
   assert.deepEqual(messages('wait'), [{ datacenterId: 1, workerId: 5, ...wait }]);
 });
 
-test('a lease from a store: taken, renewed, failing, lost, another taken, released', async () => {
+test('a lease from a store is published: taken, renewed, failing, lost, another taken, released', async () => {
   let ahead = 0;
   const store = faulty({ now: () => Date.now() + ahead });
   const flake = await SnowFlake.lease(store, { datacenterId: 1, ttl: 1000 });

@@ -1,5 +1,5 @@
 'use strict';
-// What Drizzle, Sequelize and Knex read of IDs that no number holds, in nested reads, aggregates and raw results: exact
+// What Drizzle and Sequelize read of IDs that no number holds, in nested reads, aggregates and raw results: exact
 // where their pages say so, and rounded or refused where they say that.
 
 const assert = require('node:assert/strict');
@@ -11,7 +11,6 @@ const drizzlePostgres = require('drizzle-orm/node-postgres');
 const pgCore = require('drizzle-orm/pg-core');
 const drizzleSqlite = require('drizzle-orm/sql-js');
 const sqliteCore = require('drizzle-orm/sqlite-core');
-const Knex = require('knex');
 const mysql = require('mysql2/promise');
 const pg = require('pg');
 const { DataTypes, Sequelize } = require('sequelize');
@@ -161,11 +160,9 @@ describe('on PostgreSQL', { skip: missing('postgres') }, () => {
     pg.types.setTypeParser(INT8, Number);
     t.after(() => pg.types.setTypeParser(INT8, String));
     const select = `SELECT ${USER}::bigint AS id`;
-    const knex = Knex({ client: 'pg', connection: server.url });
     const sequelize = new Sequelize(server.url, { logging: false });
-    assertRounded((await knex.raw(select)).rows);
     assertRounded((await sequelize.query(select))[0]);
-    await Promise.all([knex.destroy(), sequelize.close()]);
+    await sequelize.close();
     const { users } = drizzleSchema(pgCore.pgTable, snowflakeOf(pgCore));
     await assert.rejects(drizzlePostgres.drizzle(pool).select().from(users), REFUSED);
   });
@@ -196,12 +193,6 @@ describe('on PostgreSQL', { skip: missing('postgres') }, () => {
     const sequelize = new Sequelize(server.url, { logging: false });
     await readsInSequelize(sequelize, { json: 'json_agg(id)', texts: 'json_agg(id::text)' });
     await sequelize.close();
-  });
-
-  test('Knex: rows are exact, and JSON with a cast', async () => {
-    const knex = Knex({ client: 'pg', connection: server.url });
-    await readsInKnex(knex, { json: 'json_agg(id)', texts: 'json_agg(id::text)' });
-    await knex.destroy();
   });
 });
 
@@ -298,13 +289,6 @@ describe('on MariaDB', { skip: missing('mysql') }, () => {
     await readsInSequelize(sequelize, json);
     await sequelize.close();
   });
-
-  test('Knex: rows are exact, and JSON with a cast', async () => {
-    const connection = { uri, connectTimeout: 60_000, ...EXACT };
-    const knex = Knex({ client: 'mysql2', connection });
-    await readsInKnex(knex, json);
-    await knex.destroy();
-  });
 });
 
 test('the first ID of a millisecond is exact as a number, so that a test with one row shows no rounding', () => {
@@ -359,45 +343,6 @@ async function readsInSequelize(sequelize, { json, texts }) {
   assertRounded(await aggregate(json));
   assertExact(await aggregate(texts), ...tags);
 }
-
-async function readsInKnex(knex, { json, texts, isText = false }) {
-  const ids = [nextId(), nextId()];
-  await knex.schema.createTable('things', (table) => {
-    table.bigInteger('id').primary();
-    table.bigInteger('parent');
-  });
-  const [parent, id] = ids.map(String);
-  await knex('things').insert([{ id: parent }, { id, parent }]);
-  const joined = knex('things as a').join('things as b', 'a.parent', 'b.id');
-  assertExact(await knex('things'), ...ids);
-  assertExact(await joined.select('a.id', 'b.id as of'), ...ids);
-  assertExact(await knex('things').max('id as max').min('id as min'), ...ids);
-  assertExact(await knex('things').where({ id: ids[1] }).first(), ...ids);
-  const aggregate = async (what) => {
-    const [{ all }] = await knex('things').select(knex.raw(`${what} AS ${knex.ref('all')}`));
-    return isText ? JSON.parse(all) : all;
-  };
-  assertRounded(await aggregate(json));
-  assertExact(await aggregate(texts), ...ids);
-}
-
-test('Knex on SQLite, by better-sqlite3: rows are exact, and JSON with a cast', {
-  skip: missingOrm('better-sqlite3'),
-}, async () => {
-  replacePackage('better-sqlite3', 'better-sqlite3');
-  const knex = Knex({
-    client: 'better-sqlite3',
-    connection: ':memory:',
-    useNullAsDefault: true,
-    pool: { afterCreate: (database, done) => done(null, database.defaultSafeIntegers()) },
-  });
-  await readsInKnex(knex, {
-    json: 'json_group_array(id)',
-    texts: 'json_group_array(CAST(id AS TEXT))',
-    isText: true,
-  });
-  await knex.destroy();
-});
 
 describe('Drizzle on SQLite, with base32', () => {
   const schema = drizzleSchema(sqliteCore.sqliteTable, sqliteCore.text);

@@ -143,7 +143,7 @@ describe('with a server', { skip: missing('mongodb') }, () => {
     }
   });
 
-  test('strings', async () => {
+  test('a String _id is read as it was written', async () => {
     const { _id } = await Tag.create({ name: 'x' });
     assert.equal((await Tag.findOne().lean())._id, _id);
   });

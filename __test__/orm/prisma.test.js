@@ -127,7 +127,7 @@ describe('Prisma', { skip: missing('postgres') ?? missingOrm('prisma') }, () => 
     assert.ok(isId((await prisma.author.create(open)).id));
   });
 
-  test('many at once', async () => {
+  test('each of many rows gets an ID', async () => {
     const data = Array.from({ length: 1000 }, (_, n) => ({ title: `bulk ${n}` }));
     await prisma.book.createMany({ data });
     const made = await prisma.book.createManyAndReturn({ data });
@@ -254,7 +254,7 @@ describe('Prisma', { skip: missing('postgres') ?? missingOrm('prisma') }, () => 
     assert.ok(isId(profile.id));
   });
 
-  test('in transactions of both kinds', async () => {
+  test('rows get IDs in transactions of both kinds', async () => {
     const [a, b] = await prisma.$transaction([
       prisma.author.create({ data: { name: 'a' } }),
       prisma.author.create({ data: { name: 'b' } }),

@@ -106,7 +106,7 @@ onDatabases((database) => {
     assert.equal(of.id, author.id);
   });
 
-  test('inheritance', async () => {
+  test('entities that inherit get IDs', async () => {
     const cat = await repo(Cat).save({ name: 'Tom', lives: 9 });
     const animal = await repo(Animal).save({ name: 'Other' });
     assert.ok(isId(cat.id) && isId(animal.id));

@@ -160,7 +160,7 @@ describe(PAGE, { skip: skipped(), concurrency: 1 }, () => {
         });
       }
 
-      test('Next.js', async () => {
+      test('Next.js traces the addon into its standalone server', async () => {
         await shell(commandWith('next build'));
         // What a container would have.
         const directory = scratch.project(`container-${folders++}`);

@@ -197,7 +197,7 @@ test('kinds that could be taken for one another are refused', () => {
   }
 });
 
-test('prefixes: another one, or none', () => {
+test('a prefix may be another one, or none', () => {
   const text = orders.encode(5n).slice('order_'.length);
   for (const prefix of ['cus_', 'a-', '_', 'order_', 'Order_', `${'p'.repeat(500)}_`]) {
     const ids = publicIds({ kind: 'order', key: KEY, prefix });
@@ -340,7 +340,7 @@ function orRefusal(call) {
 
 const RUNS = { numRuns: amount(500, 50_000), seed };
 
-test('fuzz: any options, IDs and texts', () => {
+test('any options, IDs and texts are refused, or come back as they were', () => {
   const options = fc.record(
     { kind: wild, key: wild, keys: wild, prefix: wild },
     { requiredKeys: [] },

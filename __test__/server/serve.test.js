@@ -114,7 +114,7 @@ describe('serve', () => {
     assert.equal((await ask(port, 'POST', `/ids?n=${most}`)).body.ids.length, most);
   });
 
-  test('metrics', async () => {
+  test('metrics have the text format of Prometheus', async () => {
     const { text, type } = await ask(port, 'GET', '/metrics');
     assert.match(type, /^text\/plain; version=0\.0\.4/);
     assert.match(
