@@ -8,17 +8,35 @@ const { storeFailure } = require('../stores/failures.js');
 const { runWithin } = require('../runtime/time.js');
 const { CLOSE_MS, NAMES_MS } = require('./timing.js');
 
+/**
+ * @import { LeaseInput } from '../runtime/addon-types.d.ts'
+ * @import { Assign, ForeignStore, Holder, Slot, WantedWorker } from '../stores/types.d.ts'
+ * @import { Bare, CallCommand } from '../types.js'
+ */
+
+/** A reply that was read. @typedef {Bare & { now?: unknown, record?: unknown, isWritten?: unknown, found?: unknown }} Reply */
+
+/**
+ * @param {unknown} value
+ * @returns {value is object}
+ */
 const isObject = (value) => value !== null && typeof value === 'object';
 /** Zeros are none. */
 const TOKEN = /^(?!0{16})[0-9a-f]{16}$/;
 const NAMESPACE = /^[\w.-]{1,64}$/;
-/** Unix ms, with a fraction or without. */
-const isTime = (value) => typeof value === 'number' && Math.abs(value) <= 8.64e15;
-const isNow = (value) => value === undefined || isTime(value);
+/**
+ * Unix ms, with a fraction or without; undefined where a reply leaves it out.
+ * @param {unknown} value
+ * @returns {value is number | undefined}
+ */
+const isNow = (value) =>
+  value === undefined || (typeof value === 'number' && Math.abs(value) <= 8.64e15);
 
 /**
  * What was found, as the driver takes it; undefined if it is no record. Each property is read once, since an application's object
  * may have getters.
+ * @param {unknown} value
+ * @returns {LeaseInput | undefined}
  */
 function foundOf(value) {
   const kind = 'found';
@@ -29,7 +47,10 @@ function foundOf(value) {
   return isRecord ? { kind, token, text } : undefined;
 }
 
-/** By call: what its reply must be, and what the driver takes; undefined if it is something else. */
+/**
+ * By call: what its reply must be, and what the driver takes; undefined if it is something else.
+ * @type {Record<CallCommand['call'], [expected: string, read: (reply: Reply) => LeaseInput | undefined]>}
+ */
 const REPLIES = {
   read: [
     '{ record } with the token and text that were written, or undefined',
@@ -45,19 +66,29 @@ const REPLIES = {
   now: ['Unix ms', ({ now }) => (now === undefined ? undefined : { kind: 'found' })],
 };
 
+/** @type {readonly (keyof Reply & string)[]} */
 const PROPERTIES = ['now', 'record', 'isWritten', 'found'];
 
+/**
+ * @param {CallCommand['call']} call
+ * @param {unknown} reply
+ * @returns {LeaseInput & Bare}
+ */
 function readReply(call, reply) {
   const [expected, read] = REPLIES[call];
+  /** @type {Reply | undefined} */
   let own;
   if (call === 'now') own = { __proto__: null, now: reply };
   else if (isObject(reply)) own = readAll(reply, PROPERTIES);
-  const taken = own && isNow(own.now) ? read(own) : undefined;
-  if (taken !== undefined) return { __proto__: null, ...taken, now: own.now };
+  const now = own?.now;
+  if (own !== undefined && isNow(now)) {
+    const taken = read(own);
+    if (taken !== undefined) return { __proto__: null, ...taken, now };
+  }
   throw new Error(`it returned ${describe(reply)}; it must return ${expected}`);
 }
 
-/** Ends a register's connection, or gives that up after a time. */
+/** Ends a register's connection, or gives that up after a time. @param {{ close?(): unknown }} register */
 async function closeRegister(register) {
   await runWithin(CLOSE_MS, async () => propertyOf(register, 'close')?.call(register)).catch(
     () => {},
@@ -69,13 +100,18 @@ class StoreCalls {
   /** Its name in errors, also once it has assigned a register of its own. */
   #server;
   #callTimeout;
-  /** The abort controllers of the calls under way. */
+  /** The abort controllers of the calls under way. @type {Set<AbortController>} */
   #pending = new Set();
+  /** @type {Promise<unknown>} */
   #showing = Promise.resolve();
   #isAbandoned = false;
   /** Whether a write has created the namespace. */
   hasCreated = false;
 
+  /**
+   * @param {ForeignStore} register
+   * @param {number} callTimeout
+   */
   constructor(register, callTimeout) {
     this.#register = register;
     this.#server = propertyOf(register, 'server') ?? register.name;
@@ -88,23 +124,39 @@ class StoreCalls {
     for (const limit of this.#pending) limit.abort(new Error('the lease was released'));
   }
 
-  /** Makes the call that the driver wants, within its time. Returns the driver's next input. */
+  /**
+   * Makes the call that the driver wants, within its time. Returns the driver's next input.
+   * @param {CallCommand} wanted
+   */
   async make(wanted) {
-    const { call, key, token, text, before, within } = wanted;
-    const send = async (options) => {
-      if (call === 'write') return this.#register.write(key, { token, text }, before, options);
-      return call === 'now' ? this.#register.now(options) : this.#register.read(key, options);
-    };
+    const { call, within } = wanted;
     const reply = await this.#within(call, within, async (signal) =>
-      readReply(call, await send({ signal })),
+      readReply(call, await this.#send(wanted, { signal })),
     );
-    const isCreated = key === 'namespace' && before === undefined && reply.kind === 'written';
-    if (isCreated) this.hasCreated = true;
+    if (wanted.call === 'write' && reply.kind === 'written') {
+      if (wanted.key === 'namespace' && wanted.before === undefined) this.hasCreated = true;
+    }
     return reply;
   }
 
-  /** Shows people that a process holds a slot, or without `holder` no longer does. Nothing waits for it, or depends on it. */
+  /**
+   * @param {CallCommand} wanted
+   * @param {{ signal: AbortSignal }} options
+   */
+  async #send(wanted, options) {
+    if (wanted.call === 'now') return this.#register.now(options);
+    if (wanted.call === 'read') return this.#register.read(wanted.key, options);
+    const { key, token, text, before } = wanted;
+    return this.#register.write(key, { token, text }, before, options);
+  }
+
+  /**
+   * Shows people that a process holds a slot, or without `holder` no longer does. Nothing waits for it, or depends on it.
+   * @param {Slot} slot
+   * @param {Holder} holder
+   */
   show(slot, holder) {
+    /** @param {AbortSignal} signal */
     const send = (signal) =>
       propertyOf(this.#register, 'show')?.call(this.#register, slot, holder, { signal });
     this.#showing = this.#showing
@@ -116,18 +168,27 @@ class StoreCalls {
       .catch(() => {});
   }
 
-  /** Has a store assign a worker ID. Calls go to the register of that from then on. */
-  async assign(store, request) {
+  /**
+   * Has a store assign a worker ID. Calls go to the register of that from then on.
+   * @param {Assign} assign
+   * @param {Omit<WantedWorker, 'signal'>} request
+   */
+  async assign(assign, request) {
     const { workerId, register } = await this.#within('assign', this.#callTimeout, (signal) =>
-      store.assign({ ...request, signal }),
+      assign({ ...request, signal }),
     );
     this.#register = register;
     return workerId;
   }
 
-  /** The names that a store tells within a second. */
+  /**
+   * The names that a store tells within a second.
+   * @param {'namespaces' | 'schemas'} call
+   * @returns {Promise<string[]>}
+   */
   async #names(call) {
-    const find = async (signal) => this.#register[call]({ signal });
+    /** @param {AbortSignal} signal */
+    const find = async (signal) => this.#register[call]?.({ signal });
     const names = await this.#within(call, NAMES_MS, find).catch(() => undefined);
     return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
   }
@@ -140,7 +201,7 @@ class StoreCalls {
   /** The names of the store's other namespaces, as far as it tells. */
   async otherNamespaces() {
     const all = (await this.#names('namespaces')).filter((name) => NAMESPACE.test(name));
-    const [own] = /[^:/]*$/.exec(this.#register.name);
+    const [own] = /[^:/]*$/.exec(this.#register.name) ?? [];
     const others = all.filter((name) => name !== own);
     // An application's store may have a name that does not end with the namespace. Then one of them is its own.
     return others.length === 1 && all.length === 1 ? [] : others;
@@ -150,6 +211,12 @@ class StoreCalls {
     return closeRegister(this.#register);
   }
 
+  /**
+   * @template T
+   * @param {string} call
+   * @param {number} ms
+   * @param {(signal: AbortSignal) => Promise<T>} send
+   */
   async #within(call, ms, send) {
     const limit = new AbortController();
     this.#pending.add(limit);

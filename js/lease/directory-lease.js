@@ -8,26 +8,41 @@ const { textOf } = require('../messages/faults.js');
 const { ownOf } = require('../ids/properties.js');
 const { Losses, leaseInfo } = require('./report.js');
 
+/**
+ * @import {
+ *   Channel, DirectoryLeaseState, Lease, LeaseInfo, Loss, OpenSettings, PageLease,
+ * } from '../types.js'
+ */
+
+/** @implements {Lease} */
 class DirectoryLease {
   #channel;
   #settings;
   #losses;
   #publishChange = createLeasePublisher();
+  /** @type {LeaseInfo['state']} */
   #state = 'held';
-  /** The kind of loss. */
+  /** The kind of loss. @type {Loss | undefined} */
   #lost;
-  /** Why the present slot of the lease cannot be used. */
+  /** Why the present slot of the lease cannot be used. @type {string | undefined} */
   #failure;
-  /** The last report, once released. */
+  /** The last report, once released. @type {LeaseInfo | undefined} */
   #last;
-  /** Native code renews early by itself. An own property: somebody may have put another on Object.prototype. */
+  /**
+   * Native code renews early by itself. An own property: somebody may have put another on Object.prototype.
+   * @type {undefined}
+   */
   wantRenewal;
 
-  /** @param channel whose `lease()` returns the state of the lease */
+  /**
+   * @param {Channel} channel whose `lease()` returns the state of the lease
+   * @param {OpenSettings} settings
+   */
   constructor(channel, settings) {
     this.#channel = channel;
     this.#settings = settings;
-    this.#losses = new Losses({ name: ownOf(channel.lease()).store });
+    const { store: name } = /** @type {DirectoryLeaseState} */ (channel.lease());
+    this.#losses = new Losses({ name });
   }
 
   get workerId() {
@@ -61,19 +76,23 @@ class DirectoryLease {
     this.#publish();
   }
 
+  get #isReleased() {
+    return this.#state === 'released';
+  }
+
   #read() {
-    const lease = ownOf(this.#channel.lease());
+    const lease = /** @type {DirectoryLeaseState} */ (this.#channel.lease());
     return { __proto__: null, ...lease, page: ownOf(lease.page) };
   }
 
   /** Notes what the thread has done. A subscriber to its reports may close the lease meanwhile. */
   #follow() {
-    if (this.#state === 'released') return;
+    if (this.#isReleased) return;
     const { lost, hasMoved, page, reach } = this.#read();
     // A loss and the next slot may have come together.
     if (this.#state === 'held' && (hasMoved || lost !== undefined)) {
       this.#lose(page, lost ?? page.ended ?? 'page', reach);
-      if (this.#state === 'released') return;
+      if (this.#isReleased) return;
     }
     if (hasMoved) this.#move();
     // It uses the page again that it had left.
@@ -81,6 +100,11 @@ class DirectoryLease {
     this.#publish();
   }
 
+  /**
+   * @param {PageLease} page
+   * @param {Loss} lost
+   * @param {number} reach
+   */
   #lose(page, lost, reach) {
     this.#lost = lost;
     this.#state = 'lost';

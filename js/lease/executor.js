@@ -6,6 +6,20 @@ const { isFinal, isFormatConflict } = require('../stores/failures.js');
 const { clearTimeout, hostMonotonic, setTimeout, unixNow } = require('../runtime/time.js');
 const timing = require('./timing.js');
 
+/**
+ * @import { LeaseInput } from '../runtime/addon-types.d.ts'
+ * @import { CallCommand, Command, LeaseDriver, LeaseInfo, LeaseReport } from '../types.js'
+ */
+
+/**
+ * The lease that an executor is of.
+ * @typedef {object} Executed
+ * @property {() => Promise<void>} prepare called before each call
+ * @property {(report: LeaseReport) => void} note throws where the slot's channel cannot be opened
+ * @property {(failure: unknown) => void} fail
+ * @property {() => 'opening' | LeaseInfo['state']} phase
+ */
+
 /** Of a call without a reply. */
 const FAILED = Object.freeze({ __proto__: null, kind: 'failed' });
 /** Of a record that is not snowdrift's. */
@@ -19,14 +33,15 @@ class Executor {
   #driver;
   #calls;
   #lease;
-  /** Why the last call failed. */
+  /** Why the last call failed. @type {unknown} */
   callFailure;
   /** Whether the call under way, or that is about to be made, counts as failed. */
   #isAbandoned = false;
+  /** @type {NodeJS.Timeout | undefined} */
   #timer;
   /** From an input of the driver until there is no call under way. */
   #isRunning = false;
-  /** What the driver wants: a call stays until its reply. */
+  /** What the driver wants: a call stays until its reply. @type {Command | undefined} */
   #next;
   #hasEnded = false;
   /** Called when there is a slot, or the driver has ended. */
@@ -35,8 +50,9 @@ class Executor {
   #isAwaited = true;
 
   /**
-   * @param lease `prepare()` before each call; `note(report)`, which throws where the slot's channel cannot be opened; `fail(failure)`;
-   *   `phase()`: 'opening', 'held', 'failing', 'lost' or 'released'
+   * @param {LeaseDriver} driver
+   * @param {InstanceType<typeof import('./calls.js').StoreCalls>} calls
+   * @param {Executed} lease
    */
   constructor(driver, calls, lease) {
     this.#driver = driver;
@@ -46,6 +62,7 @@ class Executor {
 
   /** Waits until the lease has a slot, or has found none. */
   begin() {
+    /** @type {Promise<void>} */
     const settled = new Promise((resolve) => {
       this.#onSettled = () => {
         this.#isAwaited = false;
@@ -84,6 +101,7 @@ class Executor {
   /** Frees the slot in the store. The driver gives that up after a time: then it expires. */
   async end() {
     if (this.#hasEnded) return;
+    /** @type {Promise<void>} */
     const ended = new Promise((resolve) => {
       this.#onSettled = resolve;
     });
@@ -97,10 +115,16 @@ class Executor {
     this.#calls.abandon();
   }
 
-  /** Tells the driver what happened, and does what it wants next. It never throws. */
+  /**
+   * Tells the driver what happened, and does what it wants next. It never throws.
+   * @param {LeaseInput} input
+   */
   #tell(input) {
     // Within a call, or within a report of the driver: what it wants next follows there.
-    if (this.#isRunning) return this.#step(input);
+    if (this.#isRunning) {
+      this.#step(input);
+      return;
+    }
     clearTimeout(this.#timer);
     this.#isRunning = true;
     this.#run(input).catch((failure) => {
@@ -113,16 +137,17 @@ class Executor {
     });
   }
 
+  /** @param {LeaseInput} input */
   async #run(input) {
-    this.#step(input);
-    while (this.#next.kind === 'call') {
-      const reply = await this.#make(this.#next);
+    let next = this.#step(input);
+    while (next.kind === 'call') {
+      const reply = await this.#make(next);
       this.#next = undefined;
       this.#isAbandoned = false;
-      this.#step(reply);
+      next = this.#step(reply);
     }
-    if (this.#next.kind === 'end') this.#finish();
-    else this.#wait(this.#next.ms);
+    if (next.kind === 'end') this.#finish();
+    else this.#wait(next.ms);
   }
 
   /** There is nothing more to do. */
@@ -132,7 +157,11 @@ class Executor {
     this.#onSettled();
   }
 
-  /** Goes on after a pause. */
+  /**
+   * Goes on after a pause.
+   * @param {number} ms
+   * @param {LeaseInput} [input]
+   */
   #wait(ms, input = TIME) {
     this.#isRunning = false;
     this.#timer = setTimeout(() => this.#tell(input), ms);
@@ -140,7 +169,11 @@ class Executor {
     if (!this.#isAwaited) this.#timer.unref();
   }
 
-  /** Has the driver take a step, notes what is next, and publishes the reports. A subscriber may close the lease meanwhile. */
+  /**
+   * Has the driver take a step, notes what is next, and publishes the reports. A subscriber may close the lease meanwhile.
+   * @param {LeaseInput} input
+   * @returns {Command} what is next then
+   */
   #step(input) {
     const { reports, next } = this.#driver.step(input, hostMonotonic(), unixNow());
     if (this.#next?.kind !== 'call') this.#next = ownOf(next);
@@ -153,9 +186,14 @@ class Executor {
         this.#onSettled();
       }
     }
+    return this.#next;
   }
 
-  /** Makes a call. Returns the input that follows. */
+  /**
+   * Makes a call. Returns the input that follows.
+   * @param {CallCommand} wanted
+   * @returns {Promise<LeaseInput>}
+   */
   async #make(wanted) {
     try {
       // A number that it has lost may be another process's by now: there is no call before there is a new one.

@@ -17,29 +17,50 @@ const { checkedRegister } = require('./own-store.js');
 const { Losses, leaseInfo } = require('./report.js');
 const timing = require('./timing.js');
 
+/**
+ * @import {
+ *   Channel, Fault, Lease, LeaseInfo, LeaseReport, Loss, PageLease, StoreSettings,
+ * } from '../types.js'
+ */
+
+/** Receives a report once there is a slot, and after each change. @typedef {(report: LeaseInfo) => void} OnChange */
+
+/** @implements {Lease} */
 class StoreLease {
   #register;
   #settings;
   #calls;
   #driver;
+  /** @type {LeaseInfo['state']} */
   #state = 'held';
-  /** The slot from which this process draws, as its page said last. */
-  #slot;
+  /** The slot from which this process draws, as its page said last. @type {PageLease | undefined} */
+  #opened;
   /** How far ahead of the store's clock the namespace's floor may be after a loss of data, when the slot was opened, ms. */
-  #reach;
-  /** The kind of loss. */
+  #reach = 0;
+  /** The kind of loss. @type {Loss | undefined} */
   #lost;
   #losses;
+  /** @type {unknown} */
   #failure;
   #executor;
+  /** @type {Promise<void> | undefined} */
   #released;
+  /** @type {OnChange} */
   #onChange = () => {};
   /** Whether the store has assigned the worker ID that the driver wants. */
   #isAssigned = false;
+  /** @type {Channel | undefined} */
   channel;
-  /** Leases from directories have a method of that name. An own property: somebody may have put another on Object.prototype. */
+  /**
+   * Leases from directories have a method of that name. An own property: somebody may have put another on Object.prototype.
+   * @type {undefined}
+   */
   publish;
 
+  /**
+   * @param {object} register
+   * @param {StoreSettings} settings
+   */
   constructor(register, settings) {
     const { leasing, workerId: claim, maxAhead = 0 } = settings;
     this.#register = checkedRegister(register);
@@ -65,7 +86,9 @@ class StoreLease {
 
   /**
    * Takes a slot or joins the host's, and opens its channel.
-   * @param onChange receives a report once there is a slot, and after each change
+   * @param {object} register a LeaseStore, or a store that assigns worker IDs
+   * @param {StoreSettings} settings
+   * @param {OnChange} [onChange]
    */
   static async take(register, settings, onChange = () => {}) {
     const lease = new StoreLease(register, settings);
@@ -96,6 +119,11 @@ class StoreLease {
     } finally {
       atExit.unregister(this);
     }
+  }
+
+  /** The same, once a first one was opened. */
+  get #slot() {
+    return /** @type {PageLease} */ (this.#opened);
   }
 
   get workerId() {
@@ -138,7 +166,7 @@ class StoreLease {
     this.#read();
     this.#state = 'released';
     try {
-      this.channel.close();
+      this.channel?.close();
       this.#publish();
     } finally {
       await this.#end();
@@ -167,39 +195,41 @@ class StoreLease {
 
   /** Wants the worker ID that the store assigns, if it assigns any. */
   async #assign() {
-    if (this.#isAssigned || this.#register.assign === undefined) return;
+    const { assign } = this.#register;
+    if (this.#isAssigned || assign === undefined) return;
     const { layout, datacenterId, leasing } = this.#settings;
     const { ttl, host, started } = leasing;
     const workerIds = 2 ** layout.workerBits;
     const request = { layout, datacenterId, workerIds, ttl, host, started };
-    this.#driver.claim(await this.#calls.assign(this.#register, request));
+    this.#driver.claim(await this.#calls.assign(assign, request));
     this.#isAssigned = true;
   }
 
-  #note({ kind, fault, lost }) {
-    switch (kind) {
+  /** @param {LeaseReport} report */
+  #note(report) {
+    switch (report.kind) {
       case 'open':
         return this.#draw();
       case 'renewed':
         return this.#noteRenewal();
       case 'lost':
-        return this.#lose(lost);
+        return this.#lose(report.lost);
       case 'failed':
       case 'refused':
       case 'unsettled':
-        return this.#fail(fault ? faultError(fault) : this.#executor.callFailure);
+        return this.#fail(report.fault ? faultError(report.fault) : this.#executor.callFailure);
       // 'unlocked': another process of the host was stopped. Nothing depends on it.
     }
   }
 
   /** Draws from the slot that the driver has opened. */
   #draw() {
-    const opened = this.#driver.state();
+    const opened = /** @type {PageLease} */ (this.#driver.state());
     const settings = { __proto__: null, ...this.#settings, workerId: opened.slot.workerId };
     const authority = { isLeased: true, lease: this.#driver };
     if (this.channel === undefined) this.channel = openChannel(settings, authority);
     else moveChannel(this.channel, settings, authority);
-    this.#slot = opened;
+    this.#opened = opened;
     this.#reach = this.#driver.reach();
     const wasLost = this.#state === 'lost';
     this.#state = 'held';
@@ -219,7 +249,7 @@ class StoreLease {
   /** Copies what the page says. Once the slot is left, it stays as it was. */
   #read() {
     const state = this.#driver.state();
-    if (state?.owner === this.#slot.owner) this.#slot = state;
+    if (state?.owner === this.#slot.owner) this.#opened = state;
     return this.#slot;
   }
 
@@ -227,7 +257,7 @@ class StoreLease {
   #noteRenewal() {
     if (this.#state === 'released') return;
     // Its channel could not be opened before.
-    if (this.#driver.state()?.owner !== this.#slot?.owner) this.#draw();
+    if (this.#driver.state()?.owner !== this.#opened?.owner) this.#draw();
     this.#failure = undefined;
     this.#state = 'held';
     const { renewals: before } = this.#slot;
@@ -237,6 +267,7 @@ class StoreLease {
     this.#publish();
   }
 
+  /** @param {unknown} failure */
   #fail(failure) {
     if (this.#state === 'released') return;
     this.#failure = failure;
@@ -246,6 +277,7 @@ class StoreLease {
     this.#publish();
   }
 
+  /** @param {Loss} loss */
   #lose(loss) {
     if (this.#state === 'released') return;
     this.#lost = loss;
@@ -292,7 +324,12 @@ class StoreLease {
   }
 }
 
-/** Takes a lease by a connection of its own, which ends with it. */
+/**
+ * Takes a lease by a connection of its own, which ends with it.
+ * @param {URL} url
+ * @param {StoreSettings} settings
+ * @param {OnChange} onChange
+ */
 async function takeByUrl(url, settings, onChange) {
   const store = await connect(url);
   try {

@@ -4,10 +4,16 @@
 const { createLeasePublisher } = require('../runtime/events.js');
 const { StoreLease, takeByUrl } = require('./lease.js');
 
-/** @param store a Register, or the URL of a server */
+/** @import { StoreSettings } from '../types.js' */
+
+/**
+ * @param {object} store a LeaseStore or an assigner, or the URL of a server
+ * @param {StoreSettings} settings
+ */
 async function takeLease(store, settings) {
-  const take = store instanceof URL ? takeByUrl : StoreLease.take;
-  return take(store, settings, createLeasePublisher());
+  const publish = createLeasePublisher();
+  if (store instanceof URL) return takeByUrl(store, settings, publish);
+  return StoreLease.take(store, settings, publish);
 }
 
 module.exports = { takeLease };

@@ -6,18 +6,27 @@ const { AsyncLocalStorage } = require('node:async_hooks');
 const { wholeNumber } = require('../messages/checks.js');
 const { SnowFlakeError, configError, describe } = require('../messages/errors.js');
 const { layoutKey } = require('../ids/layout-key.js');
-const { propertyOf } = require('../ids/properties.js');
+const { ownOf, propertyOf, readAll } = require('../ids/properties.js');
 const { showsPassword } = require('../messages/secrets.js');
 const { memory } = require('../stores/memory.js');
+
+/**
+ * @import { AssigningStore } from '../stores/store.d.ts'
+ * @import { Assign, CheckedStore, ForeignStore, RowStore, WantedWorker } from '../stores/types.d.ts'
+ */
+
+/** @typedef {'read' | 'write' | 'now' | 'namespaces' | 'schemas' | 'show' | 'close'} Call */
 
 /** Characters of a store's name. */
 const MOST_OF_NAME = 500;
 
 /** How many worker IDs a record may have lines for. */
-const BUCKET_SIZES = [1, 8, 32];
+const BUCKET_SIZES = /** @type {const} */ ([1, 8, 32]);
 
-const CALLS = ['read', 'write', 'now', 'namespaces', 'schemas', 'show', 'close'];
+/** @type {readonly ['name', 'server', 'scope', 'mayForget', 'bucketSize', 'assign', 'assignRow']} */
+const PROPERTIES = ['name', 'server', 'scope', 'mayForget', 'bucketSize', 'assign', 'assignRow'];
 
+/** @param {unknown} name */
 function checkName(name) {
   if (typeof name !== 'string' || name === '' || name.length > MOST_OF_NAME) {
     throw configError(
@@ -32,18 +41,19 @@ function checkName(name) {
   return name;
 }
 
+/** @param {unknown} size */
 function checkBucketSize(size) {
-  if (BUCKET_SIZES.includes(size)) return size;
+  const known = BUCKET_SIZES.find((one) => one === size);
+  if (known !== undefined) return known;
   throw configError(
     `bucketSize of a LeaseStore must be ${BUCKET_SIZES.join(', ')} or left out; it is ${describe(size)}`,
   );
 }
 
-/** The properties that a lease reads once. */
+/** The properties that a lease reads once. @param {object} store */
 function readProperties(store) {
-  const names = ['name', 'server', 'scope', 'mayForget', 'bucketSize', 'assign', 'assignRow'];
   try {
-    return Object.fromEntries(names.map((name) => [name, propertyOf(store, name)]));
+    return readAll(store, PROPERTIES);
   } catch (cause) {
     throw configError(`the store of SnowFlake.lease() cannot be read: ${describe(cause)}`, {
       cause,
@@ -52,43 +62,73 @@ function readProperties(store) {
 }
 
 /**
- * @param store a Register, or a store that assigns worker IDs
- * @returns a Register with properties that do not change, whose calls are the store's at that moment
+ * @param {object} store a LeaseStore, or a store that assigns worker IDs
+ * @returns {CheckedStore} with properties that do not change, whose calls are the store's at that moment
  */
 function checkedRegister(store) {
-  const {
-    name,
-    server,
-    scope,
-    mayForget,
-    bucketSize = 32,
-    assign,
-    assignRow,
-  } = readProperties(store);
+  const given = readProperties(store);
+  const { server, scope, mayForget, bucketSize = 32 } = given;
+  const name = checkName(given.name);
+  const foreign = /** @type {ForeignStore} */ (store);
+  /** @param {Call} call */
+  const callOf =
+    (call) =>
+    /** @param {unknown[]} values */
+    (...values) =>
+      propertyOf(foreign, call)?.call(foreign, ...values);
+  const assign = assignOf(name, store, given);
+  /** @type {CheckedStore} */
   const own = {
-    __proto__: null,
-    name: checkName(name),
+    name,
     mayForget: mayForget === true,
     bucketSize: checkBucketSize(bucketSize),
+    ...(typeof server === 'string' && { server }),
+    read: callOf('read'),
+    write: callOf('write'),
+    now: callOf('now'),
+    namespaces: callOf('namespaces'),
+    schemas: callOf('schemas'),
+    show: callOf('show'),
+    close: callOf('close'),
+    ...(assign && { assign }),
+    ...((assign || scope === 'process') && { scope: 'process' }),
   };
-  if (typeof server === 'string') own.server = server;
-  for (const call of CALLS) {
-    own[call] = (...values) => propertyOf(store, call)?.call(store, ...values);
-  }
-  if (typeof assignRow === 'function') own.assign = (request) => store.assignRow(request);
-  else if (typeof assign === 'function') own.assign = (request) => assignOwn(own, store, request);
-  if (own.assign !== undefined || scope === 'process') own.scope = 'process';
-  return Object.freeze(own);
+  return Object.freeze(ownOf(own));
 }
 
-/** The worker IDs that assigners of applications have returned in this thread, with layout and datacenter. */
+/**
+ * What assigns the worker IDs of a store that does so.
+ * @param {string} name
+ * @param {object} store
+ * @param {{ assign?: unknown, assignRow?: unknown }} given
+ * @returns {Assign | undefined}
+ */
+function assignOf(name, store, { assign, assignRow }) {
+  if (typeof assignRow === 'function') {
+    const own = /** @type {RowStore} */ (store);
+    return (request) => own.assignRow(request);
+  }
+  if (typeof assign !== 'function') return undefined;
+  const own = /** @type {AssigningStore} */ (store);
+  return (request) => assignOwn(name, own, request);
+}
+
+/**
+ * The worker IDs that assigners of applications have returned in this thread, with layout and datacenter.
+ * @type {Set<string>}
+ */
 const assigned = new Set();
 
-/** The assigners that are called within this one. */
+/** The assigners that are called within this one. @type {AsyncLocalStorage<AssigningStore[]>} */
 const assigning = new AsyncLocalStorage();
 
-/** Calls an application's assigner. Its register is this process's memory: nobody else has the worker ID. */
-async function assignOwn({ name }, store, request) {
+/**
+ * Calls an application's assigner. Its register is this process's memory: nobody else has the worker ID.
+ * @param {string} name
+ * @param {AssigningStore} store
+ * @param {WantedWorker} request
+ */
+async function assignOwn(name, store, request) {
   const { layout, datacenterId, workerIds, signal } = request;
   const outer = assigning.getStore() ?? [];
   if (outer.includes(store)) {
@@ -99,6 +139,7 @@ async function assignOwn({ name }, store, request) {
   const given = await assigning.run([...outer, store], async () =>
     store.assign({ datacenterId, workerIds, signal }),
   );
+  /** @param {string} message */
   const toError = (message) => new SnowFlakeError('ERR_SNOWFLAKE_STORE', message);
   const workerId = wholeNumber(
     `the worker ID that assign() of ${name} returned`,

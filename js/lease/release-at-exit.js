@@ -7,25 +7,35 @@
 // act as one, and listeners of `signal-exit`, which act only when alone, do not count as the application's.
 // After the release, this package removes its listeners and sends the signal again.
 
-const { propertyOf } = require('../ids/properties.js');
+const { ownOf, propertyOf } = require('../ids/properties.js');
 const { runWithin } = require('../runtime/time.js');
 const { SIGNAL_MS } = require('./timing.js');
 
+/** @type {NodeJS.Signals[]} */
 const SIGNALS = ['SIGTERM', 'SIGINT'];
 
-/** State that copies of this package in one thread share. Its form never changes, since versions may differ. */
-const SHARED = Symbol.for('snowdrift.ending');
-if (process[SHARED] === undefined) {
-  Object.defineProperty(process, SHARED, {
-    __proto__: null,
-    // `releases`: the function that releases a copy's leases, by the copy's listener.
-    value: { releases: new Map(), isEnding: false },
-  });
-}
-const shared = process[SHARED];
+/** @typedef {(signal: NodeJS.Signals) => Promise<void>} Listener */
 
+/**
+ * State that copies of this package in one thread share. Its form never changes, since versions may differ.
+ * @typedef {object} Shared
+ * @property {Map<Listener, () => Promise<unknown>>} releases the function that releases a copy's leases, by the copy's listener
+ * @property {boolean} isEnding
+ */
+const SHARED = Symbol.for('snowdrift.ending');
+const holder = /** @type {typeof process & { [SHARED]?: Shared }} */ (process);
+if (holder[SHARED] === undefined) {
+  const value = { releases: new Map(), isEnding: false };
+  Object.defineProperty(holder, SHARED, ownOf({ value }));
+}
+const shared = /** @type {Shared} */ (holder[SHARED]);
+
+/** @typedef {{ release(): Promise<unknown> }} Registered */
+
+/** @type {Set<Registered>} */
 const leases = new Set();
 
+/** @param {Registered} lease */
 function register(lease) {
   if (leases.size === 0) {
     process.on('beforeExit', releaseAll);
@@ -35,6 +45,7 @@ function register(lease) {
   leases.add(lease);
 }
 
+/** @param {Registered} lease */
 function unregister(lease) {
   if (!leases.delete(lease) || leases.size > 0) return;
   process.off('beforeExit', releaseAll);
@@ -47,6 +58,7 @@ function listen() {
   for (const signal of SIGNALS) process.prependListener(signal, onSignal);
 }
 
+/** @param {Listener} listener */
 function unlisten(listener) {
   shared.releases.delete(listener);
   for (const signal of SIGNALS) process.off(signal, listener);
@@ -56,6 +68,7 @@ function releaseAll() {
   return Promise.allSettled([...leases].map((lease) => lease.release()));
 }
 
+/** @type {Listener} */
 async function onSignal(signal) {
   if (shared.isEnding || hasApplicationListener(signal)) return;
   shared.isEnding = true;
@@ -70,17 +83,19 @@ async function onSignal(signal) {
   process.kill(process.pid, signal);
 }
 
+/** @param {NodeJS.Signals} signal */
 function hasApplicationListener(signal) {
-  const others = process.listeners(signal).filter((listener) => !shared.releases.has(listener));
+  const listeners = /** @type {Listener[]} */ (process.listeners(signal));
+  const others = listeners.filter((listener) => !shared.releases.has(listener));
   return others.length > countSignalExits();
 }
 
 /** The listeners of `signal-exit` 4 and 3, counted as the two count each other. */
 function countSignalExits() {
-  const emitters = [
-    globalThis[Symbol.for('signal-exit emitter')],
+  const emitters = /** @type {({ count?: unknown } | undefined)[]} */ ([
+    Reflect.get(globalThis, Symbol.for('signal-exit emitter')),
     propertyOf(process, '__signal_exit_emitter__'),
-  ];
+  ]);
   return emitters.reduce((sum, emitter) => sum + (Number(emitter?.count) || 0), 0);
 }
 

@@ -5,13 +5,17 @@ const { unixNow } = require('../runtime/time.js');
 const { warnOfNamespaceLoss, warnOfNewSlot } = require('../messages/warnings.js');
 const { ownOf } = require('../ids/properties.js');
 
-/** Owners of the lost slots that this thread has warned of. */
+/** @import { LeaseInfo, Loss, PageLease } from '../types.js' */
+
+/** Owners of the lost slots that this thread has warned of. @type {Set<string>} */
 const warned = new Set();
 
 /**
  * The public `lease`.
- * @param page what the slot's page says: `ended`, if it has
- * @param more its state as its holder knows it: `held`, `failing`, `lost` or `released`; and `lost`, `failure` and others, if any
+ * @param {string} store
+ * @param {PageLease} page
+ * @param {Pick<LeaseInfo, 'state' | 'lost' | 'clockSkew' | 'failure'>} more its state as its holder knows it, never `expired`
+ * @returns {LeaseInfo}
  */
 function leaseInfo(store, { ended, ...page }, { state, lost: known, ...more }) {
   const lost = state === 'held' ? ended : state === 'lost' ? known : undefined;
@@ -26,37 +30,49 @@ function leaseInfo(store, { ended, ...page }, { state, lost: known, ...more }) {
   };
 }
 
-/**
- * Warns once of each lost slot.
- * @param store has the store's `name`
- */
+/** Warns once of each lost slot. */
 class Losses {
   #store;
-  #before;
-  #lost;
+  /** @type {{ page: PageLease, lost: Loss } | undefined} */
+  #last;
 
+  /** @param {{ name: string }} store */
   constructor(store) {
     this.#store = store;
   }
 
-  /** Notes a loss. @param reach how far ahead of the store's clock the namespace's floor may be then, ms */
+  /**
+   * Notes a loss.
+   * @param {PageLease} page
+   * @param {Loss} lost
+   * @param {number} reach how far ahead of the store's clock the namespace's floor may be then, ms
+   */
   note(page, lost, reach) {
-    this.#before = ownOf(page);
-    this.#lost = lost;
+    this.#last = { page: ownOf(page), lost };
     if (lost === 'reverted') this.#warnOnce(warnOfNamespaceLoss, { reach });
   }
 
-  /** Notes the slot that follows. */
+  /** Notes the slot that follows. @param {number} newWorkerId */
   noteNext(newWorkerId) {
     this.#warnOnce(warnOfNewSlot, { newWorkerId });
   }
 
+  /**
+   * @template More
+   * @param {(
+   *   store: { name: string },
+   *   loss: { workerId: number, lost: Loss, isShared: boolean } & More,
+   * ) => void} warnOf
+   * @param {More} more
+   */
   #warnOnce(warnOf, more) {
-    const { owner, slot, scope } = this.#before;
+    if (this.#last === undefined) return;
+    const { page, lost } = this.#last;
+    const { owner, slot, scope } = page;
     if (warned.has(owner)) return;
     warned.add(owner);
     const { workerId } = slot;
-    warnOf(this.#store, { workerId, lost: this.#lost, isShared: scope === 'host', ...more });
+    warnOf(this.#store, { workerId, lost, isShared: scope === 'host', ...more });
   }
 }
 

@@ -24,13 +24,72 @@ const { addressesOf, isServer, loginOf, productOf, serverOf } = require('./url.j
 const { checkFilesOfPg, checkOptions, tlsOf } = require('./url-options.js');
 const { zookeeper } = require('./zookeeper.js');
 
+/**
+ * @import { Socket as NodeSocket } from 'node:net'
+ * @import { LeaseStore, SqlStoreOptions, StoreOptions } from './store.d.ts'
+ * @import { FileRecord, MysqlCallbacks, MysqlConnection, Register, Socket, Streaming } from './types.d.ts'
+ * @import { Product } from './url.js'
+ */
+
+/**
+ * The parts of a URL: that of the client, the options of the store, and the server's name in errors.
+ * @typedef {{ own: URL, options: SqlStoreOptions, server: string }} Parts
+ */
+
+/**
+ * A store and its connection.
+ * @typedef {object} Connection
+ * @property {LeaseStore} store
+ * @property {() => Promise<void>} [connected] connects, unless it is connected
+ * @property {() => unknown} [causeOf] the cause of a failed call, if it says more than the call's
+ * @property {() => void} [drop] destroys the connection
+ * @property {() => Promise<unknown>} [end] ends it
+ */
+
+/**
+ * What is used of `pg`.
+ * @typedef {object} Pg
+ * @property {new (config: object) => { connection: Streaming }} Client
+ * @property {new (options: object) => { connect: unknown, totalCount: number, end(): Promise<void> }} Pool
+ */
+
+/**
+ * What is used of `mysql2`.
+ * @typedef {object} Mysql2
+ * @property {new (options: object) => object} ConnectionConfig
+ * @property {new (options: object) => MysqlCallbacks & Record<'connect' | 'end', (settle: (failure: Error | null) => void) => void>} Connection
+ */
+
+/**
+ * What is used of a client of `ioredis`.
+ * @typedef {object} IORedis
+ * @property {unknown} eval
+ * @property {string} status
+ * @property {(Socket & { unref(): void }) | null} [stream]
+ * @property {{ (event: 'connect', listener: () => void): void, (event: 'error', listener: (error: Error) => void): void }} on
+ * @property {() => Promise<void>} connect
+ * @property {() => void} disconnect
+ * @property {() => Promise<unknown>} quit
+ */
+
+/**
+ * As an application's, but with a client that no application has.
+ * @type {(client: IORedis, options: StoreOptions, isOurs: true) => LeaseStore}
+ */
+const ownRedis = redis;
+
 /** Time limit of an orderly disconnect, ms. */
 const DISCONNECT_MS = 500;
 
 /** Idle time before the first TCP keep-alive probe, ms. */
 const KEEP_ALIVE_MS = 10_000;
 
-/** Loads a client's package. As js/runtime/native.js: literal names, in a `try`. jest's VM has no `import()`. */
+/**
+ * Loads a client's package. As js/runtime/native.js: literal names, in a `try`. jest's VM has no `import()`.
+ * @param {'ioredis' | 'mysql2' | 'pg'} name
+ * @param {URL} url
+ * @returns {unknown}
+ */
 function loadClient(name, { protocol }) {
   try {
     switch (name) {
@@ -49,7 +108,7 @@ function loadClient(name, { protocol }) {
 /** Options of a URL that are a store's own, and not its client's. */
 const OWN = ['namespace', 'schema'];
 
-/** Splits a URL into the store's options and the client's own URL. */
+/** Splits a URL into the store's options and the client's own URL. @param {URL} url */
 function splitUrl(url) {
   const own = new URL(url);
   const given = OWN.filter((name) => own.searchParams.has(name));
@@ -58,11 +117,14 @@ function splitUrl(url) {
   return { own, options };
 }
 
+/** @type {typeof CONNECT[Product]} */
 async function connectPostgres(url, { own, options, server }) {
-  const pg = loadClient('pg', url);
+  const pg = /** @type {Pg} */ (loadClient('pg', url));
   await checkFilesOfPg(own, server);
+  /** @type {Streaming | undefined} */
   let connection;
   class Client extends pg.Client {
+    /** @param {object} config */
     constructor(config) {
       super(config);
       connection = this.connection;
@@ -82,16 +144,19 @@ async function connectPostgres(url, { own, options, server }) {
   return {
     // The next call replaces a connection that broke while idle.
     store: postgres(ignoreErrors(pool), options),
-    drop: () => connection?.stream.destroy(),
+    drop: () => connection?.stream?.destroy(),
     end: () => pool.end(),
   };
 }
 
+/** @type {typeof CONNECT[Product]} */
 async function connectMysql(url, { own, options }) {
-  const mysql2 = loadClient('mysql2', url);
+  const mysql2 = /** @type {Mysql2} */ (loadClient('mysql2', url));
   const net = require('node:net');
   own.protocol = 'mysql:';
+  /** @type {NodeSocket | undefined} */
   let socket;
+  /** @param {{ config: { host: string, port: number, socketPath?: string } }} options */
   const stream = ({ config: { host, port, socketPath: path } }) => {
     const keptAlive = { keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS };
     socket = net.connect({ path, host, port, noDelay: true, ...keptAlive });
@@ -107,22 +172,24 @@ async function connectMysql(url, { own, options }) {
     await promisify(connection.connect)
       .call(connection)
       .catch((failure) => {
-        own.destroy();
+        own?.destroy();
         throw failure;
       });
     return promised(connection);
   }
 
   // Not a pool: that shows nobody a connection before it is open, and leaves its later errors to nobody.
+  /** @type {ReturnType<typeof open>} */
   let opening;
-  const query = async (...values) => {
+  /** @type {MysqlConnection['query']} */
+  const query = async (statement) => {
     if (socket === undefined || socket.destroyed) opening = open();
     const own = socket;
     try {
-      return await (await opening).query(...values);
+      return await (await opening).query(statement);
     } catch (failure) {
       // And not the one that has taken its place, if another call has dropped it.
-      if (propertyOf(failure, 'fatal')) own.destroy();
+      if (propertyOf(/** @type {object} */ (failure), 'fatal')) own?.destroy();
       throw failure;
     }
   };
@@ -131,9 +198,7 @@ async function connectMysql(url, { own, options }) {
       'mysql',
       'mysql',
       options,
-      (name) =>
-        (...values) =>
-          runMysql(name, { query }, ...values),
+      (name) => (text, values) => runMysql(name, { query }, text, values),
     ),
     drop: () => socket?.destroy(),
     end: async () => {
@@ -144,8 +209,11 @@ async function connectMysql(url, { own, options }) {
   };
 }
 
+/** @type {typeof CONNECT[Product]} */
 async function connectRedis(url, { own, options }) {
-  const Redis = loadClient('ioredis', url);
+  const Redis = /** @type {new (url: string, options: object) => IORedis} */ (
+    loadClient('ioredis', url)
+  );
   // The calls connect, since the client's own retry timer would keep the process alive.
   const client = new Redis(own.href, {
     lazyConnect: true,
@@ -154,11 +222,13 @@ async function connectRedis(url, { own, options }) {
     keepAlive: KEEP_ALIVE_MS,
   });
   guardStream(client);
-  client.on('connect', () => client.stream.unref());
+  client.on('connect', () => client.stream?.unref());
+  /** @type {unknown} */
   let lastError;
   client.on('error', (error) => {
     lastError = noteClient(error);
   });
+  /** @type {Promise<void> | undefined} */
   let connecting;
   const connected = async () => {
     if (client.status === 'ready') return;
@@ -178,7 +248,7 @@ async function connectRedis(url, { own, options }) {
     client.stream?.destroy();
   };
   return {
-    store: redis(client, options, true),
+    store: ownRedis(client, options, true),
     connected,
     // The client's error for a call says only that there is no connection.
     causeOf: () => lastError,
@@ -187,6 +257,7 @@ async function connectRedis(url, { own, options }) {
   };
 }
 
+/** @type {typeof CONNECT[Product]} */
 async function connectEtcd(_, { own, options }) {
   const tls = tlsOf(own, 'etcds:');
   const scheme = tls === undefined ? 'http' : 'https';
@@ -194,13 +265,17 @@ async function connectEtcd(_, { own, options }) {
   return { store: etcd(endpoints, { ...options, ...loginOf(own), ...tls }) };
 }
 
+/** @type {typeof CONNECT[Product]} */
 async function connectZookeeper(_, { own, options }) {
   const tls = tlsOf(own, 'zookeepers:');
   const ensemble = addressesOf(own).join(',') + own.pathname;
   return { store: zookeeper(ensemble, { ...options, ...loginOf(own), ...tls }) };
 }
 
-/** By product. */
+/**
+ * By product.
+ * @type {Record<Product, (url: URL, parts: Parts) => Promise<Connection>>}
+ */
 const CONNECT = {
   PostgreSQL: connectPostgres,
   MySQL: connectMysql,
@@ -210,7 +285,11 @@ const CONNECT = {
   ZooKeeper: connectZookeeper,
 };
 
-/** The Register of a URL. */
+/**
+ * The register of a URL.
+ * @param {URL} url
+ * @returns {Promise<Register | Register<FileRecord>>}
+ */
 async function connect(url) {
   if (!isServer(url)) return directory(directoryOf('the URL', url.href, { urlOnly: true }));
   learn(url);
@@ -229,17 +308,24 @@ async function connect(url) {
   return guardCalls(connection, server);
 }
 
-/** The functions of a register that call the server. */
-const CALLS = ['read', 'write', 'now'];
-
-/** A register whose calls drop the connection when their signal aborts, and end when it closes. */
+/**
+ * A register whose calls drop the connection when their signal aborts, and end when it closes.
+ * @param {Connection} connection
+ * @param {string} server
+ * @returns {Register}
+ */
 function guardCalls(connection, server) {
   const { store, connected, causeOf, drop, end } = ownOf(connection);
   /** Until the next close. */
   let life = new AbortController();
 
-  async function call(name, values) {
-    const { signal } = values.at(-1);
+  /**
+   * @template Reply
+   * @param {string} name
+   * @param {AbortSignal} signal
+   * @param {() => Promise<Reply>} send
+   */
+  async function call(name, signal, send) {
     const onAbort = () => drop?.();
     signal.addEventListener('abort', onAbort);
     try {
@@ -247,7 +333,7 @@ function guardCalls(connection, server) {
       return await untilAborted(life.signal, async () => {
         signal.throwIfAborted();
         await connected?.();
-        return store[name](...values);
+        return send();
       });
     } catch (failure) {
       if (failure instanceof SnowFlakeError) throw failure;
@@ -258,12 +344,15 @@ function guardCalls(connection, server) {
     }
   }
 
+  /** @type {Promise<void> | undefined} */
   let closing;
-  const guarded = CALLS.map((name) => [name, (...values) => call(name, values)]);
   return {
     ...store,
-    ...Object.fromEntries(guarded),
     server,
+    now: async (options) => call('now', options.signal, () => store.now(options)),
+    read: async (key, options) => call('read', options.signal, () => store.read(key, options)),
+    write: async (key, record, before, options) =>
+      call('write', options.signal, () => store.write(key, record, before, options)),
     close() {
       closing ??= disconnect(end ?? (async () => store.close?.()), drop).finally(() => {
         // A later call connects again, so a later close() must disconnect again.
@@ -276,7 +365,11 @@ function guardCalls(connection, server) {
   };
 }
 
-/** Ends a connection: in an orderly way if the server replies in time, else by force. */
+/**
+ * Ends a connection: in an orderly way if the server replies in time, else by force.
+ * @param {() => Promise<unknown>} end
+ * @param {() => void} [drop]
+ */
 async function disconnect(end, drop) {
   try {
     await runWithin(DISCONNECT_MS, end);

@@ -167,7 +167,8 @@ const AUTOCOMMIT = 2;
 
 /**
  * A connection of `mysql2`, or of `mysql`, as one of `mysql2/promise`.
- * @param {MysqlCallbacks} connection
+ * @template {MysqlCallbacks} Connection
+ * @param {Connection} connection
  */
 const promised = (connection) => ({
   connection,

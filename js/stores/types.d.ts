@@ -1,5 +1,6 @@
 // The types that the stores share, for the compiler only: no package has this file.
 
+import type { Layout } from '../types.js';
 import type {
   AssignRequest,
   CallOptions,
@@ -79,6 +80,37 @@ export interface RowRequest extends AssignRequest {
 export interface Assigned {
   workerId: number;
   register: Register;
+}
+
+/** What a lease calls of a store, which may be an application's own: its calls may return anything. */
+export interface ForeignStore {
+  readonly name: string;
+  readonly server?: string;
+  read(...values: unknown[]): unknown;
+  write(...values: unknown[]): unknown;
+  now(...values: unknown[]): unknown;
+  show?(...values: unknown[]): unknown;
+  namespaces?(...values: unknown[]): unknown;
+  schemas?(...values: unknown[]): unknown;
+  close?(...values: unknown[]): unknown;
+}
+
+/** One whose properties were checked, and do not change. */
+export interface CheckedStore extends ForeignStore {
+  readonly mayForget: boolean;
+  readonly bucketSize: 1 | 8 | 32;
+  /** Each process has a worker ID of its own. */
+  readonly scope?: 'process';
+  readonly assign?: Assign;
+}
+
+/** Assigns a worker ID, with a store for its holder. */
+export type Assign = (
+  request: WantedWorker,
+) => Promise<{ workerId: number; register: ForeignStore }>;
+
+export interface WantedWorker extends RowRequest {
+  layout: Layout;
 }
 
 /** The functions of a store, from which createRegister() makes a register. */

@@ -185,7 +185,8 @@ function tlsOf(own, scheme) {
  * @param {string} server
  */
 function readFileOf(name, searchParams, server) {
-  return readOptionFile(`the file of the option ${name} of ${server}`, searchParams.get(name));
+  const path = /** @type {string} */ (searchParams.get(name));
+  return readOptionFile(`the file of the option ${name} of ${server}`, path);
 }
 
 /**

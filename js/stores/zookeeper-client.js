@@ -33,7 +33,6 @@ const SESSION_MS = 10_000;
 
 const ENSEMBLE = /^[^/,:@\s]+:\d+(,[^/,:@\s]+:\d+)*(\/\S*)?$/;
 
-/** @returns {Addon} */
 function load() {
   let found;
   try {
@@ -41,7 +40,8 @@ function load() {
   } catch (cause) {
     throw needsPackage('a lease from ZooKeeper', 'snowdrift-zookeeper', cause);
   }
-  return loadAddon('snowdrift-zookeeper', found.directory, found.load);
+  const addon = loadAddon('snowdrift-zookeeper', found.directory, found.load);
+  return /** @type {Addon} */ (addon);
 }
 
 /** @param {unknown} ensemble */
