@@ -5,3 +5,9 @@ declare module '@snowdrift/*' {
   const addon: unknown;
   export = addon;
 }
+
+/** It has no types of its own. */
+declare module 'pg' {
+  const client: unknown;
+  export = client;
+}

@@ -4,6 +4,11 @@
 
 exports.directory = typeof __dirname === 'string' ? __dirname : undefined;
 
+/**
+ * @param {string} target
+ * @param {(failure: unknown) => void} fail takes why there is none
+ * @returns {unknown} the addon of the target, if there is one
+ */
 exports.load = (target, fail) => {
   try {
     return require(`./snowdrift-zookeeper.${target}.node`);
