@@ -275,6 +275,17 @@ describe('requests to etcd', () => {
     assert.equal(stdout, 'replied\n');
   });
 
+  test('close() returns a promise, before a request and after one', async () => {
+    const { url } = await works();
+    const store = etcd(url);
+    for (const send of [() => {}, () => read(store)]) {
+      await send();
+      const closing = store.close();
+      assert.ok(closing instanceof Promise);
+      await closing;
+    }
+  });
+
   test('wrong options are refused', async () => {
     const { ca } = { ca: 'x' };
     for (const [call, expected] of [

@@ -140,6 +140,13 @@ test('a client of redis whose calls return nothing is refused', async () => {
   assert.match(message, /without legacyMode/);
 });
 
+test('an answer to CLIENT INFO without a database is quoted', async () => {
+  const client = { eval() {}, call: async () => 'id=7' };
+  const lease = SnowFlake.lease(redis(client), { datacenterId: 1 });
+  const { message } = await rejects(lease, 'ERR_SNOWFLAKE_STORE');
+  assert.match(message, /CLIENT INFO returned 'id=7'/);
+});
+
 for (const [engine, { store, end, settings }] of Object.entries(ENGINES)) {
   describe(`on ${engine}`, { skip: missing(engine), concurrency: 1 }, () => {
     let server;
