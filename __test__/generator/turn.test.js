@@ -10,6 +10,7 @@ const { isQuick } = require('../support/amount.js');
 const { SnowFlake, dateLead, slow, wide } = require('../support/support.js');
 
 const ROUNDS = isQuick ? 8 : 20;
+const TURNS = 500;
 
 const flake = new SnowFlake({ layout: wide, datacenterId: 1, workerId: 0 });
 
@@ -20,10 +21,11 @@ function leaveAnOldBlock() {
   while (Date.now() < start + 3);
 }
 
-function drawsAFreshId() {
+function drawsAFreshId(draw = flake.nextId) {
   const before = Date.now() - dateLead;
-  const { timestamp } = flake.parse(flake.nextId());
+  const { timestamp } = flake.parse(draw());
   assert.ok(timestamp >= before, `${before - timestamp} ms old`);
+  assert.ok(timestamp <= Date.now() + dateLead);
 }
 
 const macrotask = () => new Promise((resolve) => setImmediate(resolve));
@@ -57,6 +59,12 @@ for (const [way, pass] of Object.entries(WAYS)) {
       leaveAnOldBlock();
       await pass();
       drawsAFreshId();
+      // One ID a turn, in later turns of the ms that has reserved a block, too. A timer takes its ms.
+      const end = Date.now() + 50;
+      for (let turn = 0; turn < TURNS && Date.now() < end; turn++) {
+        await pass();
+        drawsAFreshId(turn % 3 ? flake.nextId : flake.nextIdString);
+      }
     }
   });
 }
