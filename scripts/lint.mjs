@@ -10,6 +10,7 @@ const failed = [
   ['cargo', 'fmt', '--all', '--check'],
   ['cargo', 'fmt', '--manifest-path', 'fuzz/Cargo.toml', '--check'],
   ['cargo', ...clippy, '--', '--deny', 'warnings'],
+  ['node', 'scripts/native-types.mjs', '--check'],
   [bin('tsc'), '--project', 'js'],
   [bin('publint'), '--strict'],
   [bin('attw'), '--pack', '.'],

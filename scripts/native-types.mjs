@@ -1,5 +1,5 @@
-// Makes js/runtime/addon-types.d.ts of Rust: of what napi writes down about each function and class that it exports.
-// With --check it fails where the file is not up to date:
+// Declares what crosses from Rust: by what napi writes down about each function and class that it exports. With --check it
+// fails where a file is not up to date:
 //
 //   node scripts/native-types.mjs
 
@@ -10,25 +10,39 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const FILE = join(ROOT, 'js/runtime/addon-types.d.ts');
 const SHARED = join(ROOT, 'js/types.d.ts');
 
-const HEAD = `// The addon's functions and classes. Made by scripts/native-types.mjs of src/binding, for the compiler only: no package has
+/** By crate: the file with its declarations, and its first lines. */
+const FILES = {
+  snowdrift: [
+    'js/runtime/addon-types.d.ts',
+    `// The addon's functions and classes. Made by scripts/native-types.mjs of src/binding, for the compiler only: no package has
 // this file. Their values are in ../types.d.ts.
-`;
+`,
+  ],
+  'snowdrift-zookeeper': [
+    'packages/zookeeper/addon-types.d.ts',
+    `// The addon's functions and classes. Made by scripts/native-types.mjs of src/, for the compiler only: no package has this file.
+`,
+  ],
+};
 
-/** What napi writes as it expands its macros: an object of each item. */
-function readItems() {
+/** What napi writes as it expands the macros of a crate: an object of each item. */
+function itemsOf(crate) {
   // napi writes to this folder only as the crate is compiled, which a new name makes cargo do.
   const folder = mkdtempSync(join(tmpdir(), 'snowdrift-types-'));
   try {
-    const { status } = spawnSync('cargo', ['check', '--locked', '--quiet', '--lib'], {
-      cwd: ROOT,
-      env: { ...process.env, NAPI_TYPE_DEF_TMP_FOLDER: folder },
-      stdio: 'inherit',
-    });
+    const { status } = spawnSync(
+      'cargo',
+      ['check', '--locked', '--quiet', '--lib', '--package', crate],
+      {
+        cwd: ROOT,
+        env: { ...process.env, NAPI_TYPE_DEF_TMP_FOLDER: folder },
+        stdio: 'inherit',
+      },
+    );
     if (status !== 0) process.exit(1);
-    const lines = readFileSync(join(folder, 'snowdrift'), 'utf8').trim().split('\n');
+    const lines = readFileSync(join(folder, crate), 'utf8').trim().split('\n');
     return lines.map((line) => JSON.parse(line));
   } finally {
     rmSync(folder, { recursive: true });
@@ -40,6 +54,8 @@ function declarationOf({ kind, name, js_doc: doc, def }, items) {
   switch (kind) {
     case 'fn':
       return `${doc}export declare ${def};\n`;
+    case 'const':
+      return `${doc}${def.replace('export ', 'export declare ')};\n`;
     case 'interface':
       return `${doc}export interface ${name} {\n${def}\n}\n`;
     case 'struct': {
@@ -53,32 +69,40 @@ function declarationOf({ kind, name, js_doc: doc, def }, items) {
   }
 }
 
+/** The import of the types of js/types.d.ts that a text names; '' without any. */
+function importOf(text) {
+  const code = text.replaceAll(/\/\*\*.*?\*\//gs, '');
+  const shared = readFileSync(SHARED, 'utf8').matchAll(/^export (?:interface|type) (\w+)/gm);
+  const names = [...shared].flatMap(([, name]) =>
+    RegExp(`\\b${name}\\b`).test(code) ? [name] : [],
+  );
+  return names.length === 0
+    ? ''
+    : `import type { ${names.sort().join(', ')} } from '../types.js';\n\n`;
+}
+
 /** In the style of this repository. */
-function formatted(text) {
+function formatted(file, text) {
   const biome = join(ROOT, 'node_modules/@biomejs/biome/bin/biome');
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
-    [biome, 'format', '--stdin-file-path', FILE],
+    [biome, 'format', '--stdin-file-path', file],
     { cwd: ROOT, input: text, encoding: 'utf8' },
   );
   if (status !== 0) throw new Error(stderr);
   return stdout;
 }
 
-const items = readItems();
-const declared = items.map((item) => declarationOf(item, items)).filter((one) => one !== '');
-const text = declared.join('\n');
-const names = [...readFileSync(SHARED, 'utf8').matchAll(/^export (?:interface|type) (\w+)/gm)]
-  .map(([, name]) => name)
-  .filter((name) => new RegExp(`\\b${name}\\b`).test(text.replaceAll(/\/\*\*.*?\*\//gs, '')))
-  .sort();
-const made = formatted(
-  `${HEAD}\nimport type { ${names.join(', ')} } from '../types.js';\n\n${text}`,
-);
-
-if (!process.argv.includes('--check')) {
-  writeFileSync(FILE, made);
-} else if (readFileSync(FILE, 'utf8') !== made) {
-  console.error(`${FILE} is not up to date: node scripts/native-types.mjs`);
-  process.exit(1);
+for (const [crate, [file, head]] of Object.entries(FILES)) {
+  const items = itemsOf(crate);
+  const declared = items.map((item) => declarationOf(item, items)).filter((one) => one !== '');
+  const text = declared.join('\n');
+  const made = formatted(file, `${head}\n${crate === 'snowdrift' ? importOf(text) : ''}${text}`);
+  const path = join(ROOT, file);
+  if (!process.argv.includes('--check')) {
+    writeFileSync(path, made);
+  } else if (readFileSync(path, 'utf8') !== made) {
+    console.error(`${file} is not up to date: node scripts/native-types.mjs`);
+    process.exitCode = 1;
+  }
 }

@@ -12,20 +12,8 @@ const { readLogin } = require('./options.js');
 /** @import { ZooKeeperOptions, ZooKeeperTlsOptions } from './zookeeper.d.ts' */
 
 /**
- * What crosses from Rust: packages/zookeeper/src/lib.rs.
- * @typedef {{ kind: 'create' | 'createEphemeral' | 'set' | 'delete', path: string, data?: string }} Change
- * @typedef {{ ca: string, cert?: string, key?: string }} Tls
- * @typedef {object} Session
- * @property {() => boolean} hasEnded
- * @property {() => void} close
- * @property {(path: string) => Promise<void>} make
- * @property {(path: string) => Promise<string | null>} get
- * @property {(path: string) => Promise<string[]>} children
- * @property {(changes: Change[]) => Promise<{ isDone: boolean, time?: number }>} change
- * @property {(path: string) => Promise<number>} touch
- * @typedef {object} Addon
- * @property {boolean} HAS_TLS
- * @property {(ensemble: string, sessionMs: number, login?: string, tls?: Tls) => Promise<Session>} connect
+ * @import { Change, Session, Tls } from '../../packages/zookeeper/addon-types.d.ts'
+ * @typedef {typeof import('../../packages/zookeeper/addon-types.d.ts')} Addon
  */
 
 /** After so long without a word the ensemble ends a session, ms. */

@@ -20,7 +20,7 @@ const { readOptions } = require('./options.js');
 const { createClient } = require('./zookeeper-client.js');
 const { createRegister, decode, encode } = require('./register.js');
 
-/** @import { Change, Session } from './zookeeper-client.js' */
+/** @import { Change, Session } from '../../packages/zookeeper/addon-types.d.ts' */
 
 /** The parent of all namespaces. */
 const TOP = '/snowdrift';
