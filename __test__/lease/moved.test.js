@@ -1,16 +1,15 @@
 'use strict';
-// An application moves the connection that a lease uses. Where the records are is decided when the lease opens, so nothing
+// An application moves the connection that a lease uses. Where the records are is decided by the first call, so nothing
 // changes, and nothing is created elsewhere.
 
 const assert = require('node:assert/strict');
+const { randomBytes } = require('node:crypto');
 const { after, before, describe, test } = require('node:test');
 
 const { redis } = require('../../js/stores/redis.js');
 const { workerNode } = require('../../js/stores/worker-node.js');
 const { gate } = require('../support/amount.js');
 const { CLIENTS } = require('../support/lease/clients.js');
-const { createNamespace, slotsOf } = require('../support/lease/namespaces.js');
-const { withHosts } = require('../support/lease/on-host.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { SnowFlake, layouts, refuses, rejects, until } = require('../support/support.js');
 
@@ -41,11 +40,18 @@ const ELSEWHERE = {
 let namespaces = 0;
 const newNamespace = () => `moved-${namespaces++}`;
 
-/** Until a lease has renewed, or lost its slot. */
-async function staysHeld(flake) {
-  const { owner, renewals } = flake.lease;
-  await until(() => flake.lease.renewals >= renewals + 2 || flake.lease.owner !== owner);
-  assert.deepEqual([flake.lease.owner, flake.lease.lost], [owner, undefined]);
+const record = (text) => ({ token: randomBytes(8).toString('hex'), text });
+
+/** A store's records are where they were, whatever is done to its connection meanwhile, and nothing is created elsewhere. */
+async function staysInPlace(store, move, elsewhere) {
+  const { signal } = new AbortController();
+  const [first, second] = [record('first'), record('second')];
+  assert.ok((await store.write('1/0', first, undefined, { signal })).isWritten);
+  await move();
+  assert.deepEqual((await store.read('1/0', { signal })).record, first);
+  assert.ok((await store.write('1/0', second, first.token, { signal })).isWritten);
+  assert.deepEqual((await store.read('1/0', { signal })).record, second);
+  assert.deepEqual(await elsewhere(), []);
 }
 
 for (const [engine, { make, strange, none, created }] of Object.entries(ELSEWHERE)) {
@@ -65,24 +71,17 @@ for (const [engine, { make, strange, none, created }] of Object.entries(ELSEWHER
     });
 
     for (const [n, [name, { connect, store: storeOf, move, end }]] of clients.entries()) {
-      test(`${name}: a lease stays where it was opened`, { skip: n > 0 && gate }, async (t) => {
+      test(`${name}: records stay where the store was first used`, {
+        skip: n > 0 && gate,
+      }, async (t) => {
         const client = await connect(server.url);
         t.after(() => end(client));
         const store = storeOf(client, { namespace: newNamespace() });
-        await createNamespace(store);
-        const options = { ...OPTIONS, scope: 'process' };
-        const flake = await SnowFlake.lease(store, options);
-        t.after(() => flake.close());
-        await move(client);
-        await staysHeld(flake);
-        const other = await SnowFlake.lease(store, options);
-        assert.notEqual(other.workerId, flake.workerId);
-        await Promise.all([flake.close(), other.close()]);
-        assert.deepEqual(
-          (await slotsOf(store)).map(({ isHeld }) => isHeld),
-          [false, false],
+        await staysInPlace(
+          store,
+          () => move(client),
+          () => created(operator),
         );
-        assert.deepEqual(await created(operator), []);
       });
     }
 
@@ -98,7 +97,6 @@ for (const [engine, { make, strange, none, created }] of Object.entries(ELSEWHER
         const flake = await SnowFlake.lease(store, options);
         t.after(() => flake.close());
         await plain.move(client);
-        await staysHeld(flake);
         const other = await SnowFlake.lease(store, options);
         assert.equal(other.workerId, flake.workerId + 1);
         await other.close();
@@ -134,12 +132,11 @@ for (const [engine, { make, strange, none, created }] of Object.entries(ELSEWHER
         t.after(() => client.disconnect());
         await client.select(2);
         const store = redis(client, { namespace: newNamespace() });
-        await createNamespace(store);
-        const flake = await SnowFlake.lease(store, { ...OPTIONS, scope: 'process' });
-        t.after(() => flake.close());
-        await client.select(1);
-        await staysHeld(flake);
-        assert.deepEqual(await created(operator), []);
+        await staysInPlace(
+          store,
+          () => client.select(1),
+          () => created(operator),
+        );
       });
 
       test('a user without the right for SELECT needs no more rights', {
@@ -150,10 +147,11 @@ for (const [engine, { make, strange, none, created }] of Object.entries(ELSEWHER
         const client = await require('redis').createClient({ url }).connect();
         t.after(() => client.close());
         const store = redis(client, { namespace: newNamespace() });
-        await createNamespace(store);
-        const flake = await SnowFlake.lease(store, { ...OPTIONS, scope: 'process' });
-        await staysHeld(flake);
-        await flake.close();
+        await staysInPlace(
+          store,
+          () => {},
+          () => [],
+        );
       });
 
       test('a cluster has one database', { skip: gate }, async (t) => {
@@ -169,10 +167,11 @@ for (const [engine, { make, strange, none, created }] of Object.entries(ELSEWHER
         const client = new Cluster([node.url]);
         t.after(() => client.disconnect());
         const store = redis(client, { namespace: newNamespace() });
-        await createNamespace(store);
-        const flake = await SnowFlake.lease(store, { ...OPTIONS, scope: 'process' });
-        await staysHeld(flake);
-        await flake.close();
+        await staysInPlace(
+          store,
+          () => {},
+          () => [],
+        );
       });
 
       test('one node of a cluster, and a cluster of another client, are refused with a remedy', {
@@ -211,51 +210,5 @@ for (const [engine, { make, strange, none, created }] of Object.entries(ELSEWHER
         assert.match(message, /a Cluster of ioredis; this is a cluster of redis/);
       });
     }
-
-    test('of three processes of a host the one that renews moves its connection: all go on', {
-      skip:
-        process.platform === 'linux'
-          ? engine !== 'redis' && gate
-          : 'tried on Linux, with its memory file system',
-    }, async () => {
-      await withHosts(1, async (host) => {
-        const namespace = newNamespace();
-        await createNamespace(`${server.url}?namespace=${namespace}`);
-        const processes = [host.start(), host.start(), host.start()];
-        // Others take a slot over that nobody renews for half of it: no busy machine is late for that.
-        const options = { ...OPTIONS, ttl: 9000 };
-        for (const process of processes) {
-          await process.run(leaseByClient, engine, server.url, namespace, options);
-        }
-        const leases = () => Promise.all(processes.map((process) => process.lease()));
-        const [{ owner, renewals, renewer }] = await leases();
-        await processes.find(({ pid }) => pid === renewer.pid).run(moveClient);
-        let seen;
-        await until(async () => {
-          seen = await leases();
-          return seen.every((lease) => lease.owner !== owner || lease.renewals > renewals);
-        });
-        assert.deepEqual(
-          seen.map((lease) => [lease.owner, lease.lost]),
-          seen.map(() => [owner, undefined]),
-        );
-        for (const process of processes) assert.deepEqual(await process.warnings(), []);
-        assert.deepEqual(await created(operator), []);
-      });
-    });
   });
-}
-
-/** In another process: leases by a client of its own. */
-async function leaseByClient(scene, engine, url, namespace, options) {
-  const { CLIENTS } = scene.require('./lease/clients.js');
-  const [client] = Object.values(CLIENTS[engine]);
-  const connected = await client.connect(url);
-  scene.moveClient = () => client.move(connected);
-  scene.flake = await scene.SnowFlake.lease(client.store(connected, { namespace }), options);
-}
-
-/** In that process: moves that client. */
-async function moveClient(scene) {
-  await scene.moveClient();
 }
