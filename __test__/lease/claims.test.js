@@ -146,20 +146,28 @@ test('a floor of the namespace that no holder can have is refused', async () => 
   );
 });
 
-test('workerId beside a server in SNOWDRIFT_LEASE is a claim', {
+test('SNOWDRIFT_LEASE names a store, and workerId beside it is a claim', {
   skip: missing('etcd'),
 }, async (t) => {
   const server = await Server.start('etcd');
   t.after(() => server.stop());
-  const script = `
-    const { SnowFlake } = require('../..');
-    SnowFlake.ready().then(
-      (flake) => (console.log(flake.workerId), flake.close()),
-      ({ code, message }) => console.log(code, message),
-    );`;
-  const env = { SNOWDRIFT_LEASE: server.url, datacenterId: '1' };
-  const claim = await runScript(script, { env: { ...env, workerId: '5' } });
-  assert.equal(claim.stdout, '5\n');
-  const wrong = await runScript(script, { env: { ...env, workerId: '32' } });
-  assert.match(wrong.stdout, /^ERR_SNOWFLAKE_CONFIG the environment variable workerId is '32'/);
+  const run = async (env, expression = 'SnowFlake.ready()') => {
+    const script = `
+      const { SnowFlake } = require('../..');
+      (async () => ${expression})().then(
+        (flake) => (console.log(flake.workerId, flake.lease.store, flake.datacenterId), flake.close()),
+        ({ code, message }) => console.log(code, message),
+      );`;
+    const own = { SNOWDRIFT_LEASE: `${server.url}?namespace=env`, datacenterId: '5' };
+    return (await runScript(script, { env: { ...own, ...env } })).stdout;
+  };
+  assert.match(await run({ workerId: '5' }), /^5 etcd:.*\/env 5\n$/);
+  assert.match(
+    await run({ workerId: '32' }),
+    /^ERR_SNOWFLAKE_CONFIG the environment variable workerId is '32'/,
+  );
+  assert.match(
+    await run({}, 'SnowFlake.nextId()'),
+    /^ERR_SNOWFLAKE_CONFIG .*SNOWDRIFT_LEASE names a server, 'etcd:.*await SnowFlake\.ready\(\)/,
+  );
 });

@@ -19,8 +19,12 @@ const { missing: noMachine } = require('../support/machine.js');
 const SECONDS = amount(10, 10);
 const SEED = seed ?? 1;
 const SLOTS = 4;
-/** More hosts than slots: what one gives up is soon another's. */
-const PROCESSES = [2, 3, 8, 2, 4, 2];
+/** By name: processes by host, slots, and how many hosts then issue. Where there are more hosts than slots, what one gives up is soon
+ * another's. */
+const FLEETS = {
+  'more hosts than slots': [[2, 3, 8, 2, 4, 2], SLOTS, SLOTS],
+  'hosts of one process': [Array(6).fill(1), 8],
+};
 /** As many hosts as slots at most, so that each gets its slot back. */
 const FEW = [3, 2, 4];
 
@@ -30,25 +34,27 @@ const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
 describe('hosts in chaos', () => {
   for (const engine of ENGINES) {
-    test(`${engine}: more hosts than slots, no ID twice, and all slots are in use again soon`, {
-      skip: skipped(engine),
-    }, async (t) => {
-      const fleet = await Fleet.start(engine, { processes: PROCESSES, slots: SLOTS, seed: SEED });
-      try {
-        await fleet.started(SLOTS);
-        const recovered = await fleet.recoversFrom(SECONDS, SLOTS);
-        const drawn = await fleet.drawn();
-        const count = sum(drawn.map(({ length }) => length));
-        t.diagnostic(
-          `seed ${SEED}: ${count} IDs of ${drawn.length} processes, ${JSON.stringify(fleet.counts)}, ${SLOTS} hosts issue again after ${Math.round(recovered)} ms`,
-        );
-        assert.equal(countDuplicatesOf(drawn), 0);
-        assert.ok(count > 1000 * SECONDS, `only ${count} IDs`);
-        assert.ok(recovered < AFTER_LOSS, `${recovered} ms`);
-      } finally {
-        await fleet.end();
-      }
-    });
+    for (const [what, [processes, slots, count]] of Object.entries(FLEETS)) {
+      test(`${engine}: ${what}, no ID twice, and all that can issue again soon`, {
+        skip: skipped(engine),
+      }, async (t) => {
+        const fleet = await Fleet.start(engine, { processes, slots, seed: SEED });
+        try {
+          await fleet.started(count);
+          const recovered = await fleet.recoversFrom(SECONDS, count);
+          const drawn = await fleet.drawn();
+          const ids = sum(drawn.map(({ length }) => length));
+          t.diagnostic(
+            `seed ${SEED}: ${ids} IDs of ${drawn.length} processes, ${JSON.stringify(fleet.counts)}, they issue again after ${Math.round(recovered)} ms`,
+          );
+          assert.equal(countDuplicatesOf(drawn), 0);
+          assert.ok(ids > 1000 * SECONDS, `only ${ids} IDs`);
+          assert.ok(recovered < AFTER_LOSS, `${recovered} ms`);
+        } finally {
+          await fleet.end();
+        }
+      });
+    }
 
     test(`${engine}: after each fault, every host that had a slot issues again soon`, {
       skip: skipped(engine),

@@ -8,9 +8,8 @@ const { setMaxListeners } = require('node:events');
 const { after, before, describe, test } = require('node:test');
 
 const { gate, storm } = require('../support/amount.js');
-const { createNamespace, slotsOf } = require('../support/lease/namespaces.js');
 const { Server, missing } = require('../support/lease/servers.js');
-const { SnowFlake, layouts, rejects, until } = require('../support/support.js');
+const { SnowFlake, layouts, rejects } = require('../support/support.js');
 const { connect: connectUrl } = require('../../js/stores/connect.js');
 const { workerNode } = require('../../js/stores/worker-node.js');
 
@@ -22,8 +21,6 @@ const record = (text = 'x') => ({ token: randomBytes(8).toString('hex'), text })
 /** Of the client mysql2: none, since a busy machine may stop a process for minutes. */
 const CONNECT_TIMEOUT = 0;
 const OPTIONS = { datacenterId: 1, ttl: 1000, maxClockSkew: 500, callTimeout: 60_000 };
-/** Of a lease that shares no slot with others of its host. */
-const ALONE = { ...OPTIONS, scope: 'process' };
 const UNCOMMITTED = /does not commit a lease's records: .*Give the store a pool of its own/;
 
 /** By engine: the server of all tests that need none of its own. */
@@ -185,26 +182,6 @@ for (const [engine, database] of Object.entries(DATABASES)) {
       assert.equal((await other.read('b', SIGNAL)).record, undefined);
     });
 
-    test('a register keeps to the table that it found first', async (t) => {
-      const connection = await client(t, 'single');
-      const namespace = newNamespace();
-      const register = database.store(connection, { namespace });
-      const first = record();
-      await register.write('a', first, undefined, SIGNAL);
-      const [create, move] = database.elsewhere;
-      await connection.query(create);
-      await connection.query(move);
-      assert.deepEqual((await register.read('a', SIGNAL)).record, first);
-      const { isWritten, found } = await register.write('a', record(), undefined, SIGNAL);
-      assert.deepEqual([isWritten, found], [false, first]);
-      assert.ok((await register.write('b', record(), undefined, SIGNAL)).isWritten);
-      const other = database.store(pool, { namespace });
-      for (const key of ['a', 'b']) assert.ok((await other.read(key, SIGNAL)).record);
-      // Where the table is gone, that is not found elsewhere either.
-      await dropTable();
-      assert.equal((await register.read('a', SIGNAL)).record, undefined);
-    });
-
     test('only a record without a predecessor creates the table', async () => {
       await dropTable();
       const register = database.store(pool, { namespace: newNamespace() });
@@ -287,33 +264,6 @@ for (const [engine, database] of Object.entries(DATABASES)) {
       await (await SnowFlake.lease(store, OPTIONS)).close();
     });
 
-    test('IDs stop at the ceiling when a connection is put into a transaction later', async (t) => {
-      const connection = await client(t, 'single');
-      const store = database.store(connection, { namespace: newNamespace() });
-      const flake = await SnowFlake.lease(store, OPTIONS);
-      t.after(() => flake.close());
-      await connection.query('BEGIN');
-      const { ceiling } = flake.lease;
-      await until(() => {
-        const { state, failure } = flake.lease;
-        return state === 'expired' && UNCOMMITTED.test(failure);
-      });
-      assert.throws(flake.nextId, { code: 'ERR_SNOWFLAKE_LEASE_EXPIRED' });
-      assert.equal(flake.lease.ceiling, ceiling);
-      await connection.query('ROLLBACK');
-      // On a busy machine it may have expired again when it is seen.
-      await until(() => {
-        try {
-          return flake.nextId();
-        } catch ({ code }) {
-          assert.equal(code, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
-          return false;
-        }
-      });
-      // While it has its pool.
-      await flake.close();
-    });
-
     test('WORKER_NODE is in the schema that the option names', async (t) => {
       const layout = { ...layouts.uid, epoch: Date.UTC(2026, 6) };
       await pool.query('CREATE SCHEMA of_workers');
@@ -346,47 +296,6 @@ for (const [engine, database] of Object.entries(DATABASES)) {
         assert.equal(await countOf(pool, 'theirs'), 0, 'it was rolled back');
       }
       assert.equal(await countOf(pool, 'WORKER_NODE'), 1);
-    });
-
-    test('a slot that is taken by a call that was given up is released', async () => {
-      const namespace = newNamespace();
-      const callTimeout = 1000;
-      const store = database.store(pool, { namespace });
-      await createNamespace(store, { ttl: 3_600_000 });
-      const isTaken = async () => (await slotsOf(store)).some(({ isHeld }) => isHeld);
-      let isLate = false;
-      const slow = {
-        ...store,
-        async write(...values) {
-          const reply = await store.write(...values);
-          // The reply to the write that takes a slot comes too late.
-          if (!isLate && (await isTaken())) {
-            isLate = true;
-            await new Promise(() => {});
-          }
-          return reply;
-        },
-      };
-      const options = { ...ALONE, ttl: 3_600_000, callTimeout };
-      // On a busy machine an earlier call may be given up.
-      await until(async () => {
-        await rejects(SnowFlake.lease(slow, options), 'ERR_SNOWFLAKE_STORE');
-        return isLate;
-      });
-      await until(async () => !(await isTaken()));
-    });
-
-    test('each of many holders at once gets a slot under serializable isolation, too', {
-      skip: storm,
-    }, async (t) => {
-      const store = database.store(await client(t, 'serializable'), { namespace: newNamespace() });
-      const options = { ...ALONE, ttl: 60_000, layout: { ...layouts.node, workerBits: 4 } };
-      const flakes = await Promise.all(
-        Array.from({ length: 16 }, () => SnowFlake.lease(store, options)),
-      );
-      const workerIds = flakes.map(({ workerId }) => workerId).sort((a, b) => a - b);
-      assert.deepEqual(workerIds, [...Array(16).keys()]);
-      await Promise.all(flakes.map((flake) => flake.close()));
     });
 
     describe('the option schema', () => {

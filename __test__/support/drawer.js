@@ -4,9 +4,8 @@
 //
 // Run as a script, this file is the process: its argument is JSON, the options of its SnowFlake. With
 // `cached`, it is a CachedSnowFlake. With `engine`, a store's URL, it is leased from there, and tried again
-// until it is had; with `waits`, not before `go()`. `planted` names a fault of the lease that a test must
-// find. It draws every `pause` ms at the latest. It reports each warning, and each lease that it loses or
-// renews.
+// until it is had; with `waits`, not before `go()`. It draws every `pause` ms at the latest. It reports each
+// warning, and each lease that it loses or renews.
 
 const { fork } = require('node:child_process');
 const { EventEmitter, once } = require('node:events');
@@ -145,73 +144,7 @@ function countDuplicatesOf(arrays) {
   return duplicates;
 }
 
-/** A register by which a rule is broken. */
-async function planted(fault, engine) {
-  const { connect } = require('../../js/stores/connect.js');
-  const { formatBucket, readText } = require('./lease/records.js');
-  const register = await connect(new URL(engine));
-  const { read, write } = register;
-  const isBucket = (key) => key !== 'namespace';
-  let hasSlot = false;
-  /** Notes that the process has a slot, after it was written. */
-  const onceHeld =
-    (call) =>
-    async (key, record, ...rest) => {
-      const reply = await call(key, record, ...rest);
-      hasSlot ||= isBucket(key) && record.text.includes(' held ') && reply.isWritten;
-      return reply;
-    };
-  switch (fault) {
-    case 'floor': {
-      // The floor itself is taken for free.
-      const atFloor = async (key, limits) => {
-        const { record, ...rest } = await read(key, limits);
-        if (record === undefined || !isBucket(key)) return { record, ...rest };
-        const bucket = readText(record.text);
-        for (const slot of bucket.slots) slot.ceiling -= 1;
-        return { record: { ...record, text: formatBucket(bucket) }, ...rest };
-      };
-      return { ...register, read: atFloor };
-    }
-    case 'horizon': {
-      // A namespace that is missing is taken for one that never was.
-      const withoutFloor = (key, { token, text }, ...rest) =>
-        write(key, { token, text: text.replace(/^floor .*$/m, 'floor -1') }, ...rest);
-      return { ...register, mayForget: false, write: withoutFloor };
-    }
-    case 'cap': {
-      // Ceilings are capped by the holder's own clock.
-      const byOwnClock =
-        (call) =>
-        async (...values) => ({ ...(await call(...values)), now: Date.now() });
-      return {
-        ...register,
-        ...{ read: byOwnClock(read), write: byOwnClock(write), now: async () => Date.now() },
-      };
-    }
-    case 'owner': {
-      // The process that renews is taken for the owner.
-      const taken = async (key, record, before, limits) => {
-        const reply = await write(key, record, before, limits);
-        return hasSlot && isBucket(key) ? { isWritten: true, now: reply.now } : reply;
-      };
-      return { ...register, write: onceHeld(taken) };
-    }
-    case 'unconfirmed': {
-      // What was asked for is taken for confirmed.
-      const sent = async (...values) => {
-        const written = write(...values);
-        if (!hasSlot || !isBucket(values[0])) return written;
-        written.catch(() => {});
-        return { isWritten: true, now: Date.now() };
-      };
-      return { ...register, write: onceHeld(sent) };
-    }
-  }
-  throw new Error(`no fault is called ${fault}`);
-}
-
-async function open({ engine, planted: fault, cached, waits, ...options }) {
+async function open({ engine, cached, waits, ...options }) {
   const { CachedSnowFlake, SnowFlake } = require('../..');
   if (waits) {
     // Loads all that it takes, so that it has a lease soon.
@@ -225,7 +158,7 @@ async function open({ engine, planted: fault, cached, waits, ...options }) {
   if (engine === undefined) return new SnowFlake(options);
   for (;;) {
     try {
-      return await SnowFlake.lease(fault ? await planted(fault, engine) : engine, options);
+      return await SnowFlake.lease(engine, options);
     } catch (failure) {
       if (failure.code === 'ERR_SNOWFLAKE_CONFIG') throw failure;
       await new Promise((resolve) => setTimeout(resolve, 100));
