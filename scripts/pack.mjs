@@ -1,4 +1,4 @@
-// Packs snowdrift with the addon that was built here: `npm run pack`. Projects install the file. Another folder than this one
+// Packs snowdrift with the addon that was built here: `npm run package`. Projects install the file. Another folder than this one
 // may be given.
 
 import { packHere } from './packages.mjs';

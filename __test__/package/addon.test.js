@@ -1,5 +1,5 @@
 'use strict';
-// What users read where an addon does not load. The packages are those that `npm run pack` makes, in a project of their own.
+// What users read where an addon does not load. The packages are those that `npm run package` makes, in a project of their own.
 
 const assert = require('node:assert/strict');
 const { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
@@ -37,7 +37,7 @@ const ADDONS = [
     code: 'js/runtime',
     call: 'console.log(typeof SnowFlake.nextId());',
     loaded: /^bigint\n$/,
-    pack: 'npm run build && npm run pack',
+    pack: 'npm run build && npm run package',
   },
   {
     name: 'snowdrift-zookeeper',

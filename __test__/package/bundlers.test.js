@@ -1,5 +1,5 @@
 'use strict';
-// Runs docs/bundlers.md in an empty project: with the package that `npm run pack` makes, and with those of a release. What is
+// Runs docs/bundlers.md in an empty project: with the package that `npm run package` makes, and with those of a release. What is
 // bundled with its addon then runs where there is no node_modules.
 
 const assert = require('node:assert/strict');
@@ -131,7 +131,7 @@ describe(PAGE, { skip: skipped(), concurrency: 1 }, () => {
   }
 
   for (const { what, isPacked, install } of [
-    { what: 'as `npm run pack` packs it', isPacked: true, install: () => packed },
+    { what: 'as `npm run package` packs it', isPacked: true, install: () => packed },
     { what: 'as a release has it', isPacked: false, install: () => 'snowdrift' },
   ]) {
     describe(what, { concurrency: 1 }, () => {

@@ -1,5 +1,5 @@
 'use strict';
-// What users read where the client of a store, or TypeORM, cannot be loaded. The package is the one that `npm run pack` makes.
+// What users read where the client of a store, or TypeORM, cannot be loaded. The package is the one that `npm run package` makes.
 
 const assert = require('node:assert/strict');
 const { readFileSync, readdirSync, writeFileSync } = require('node:fs');

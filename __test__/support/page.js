@@ -3,7 +3,7 @@
 // a block, and the page need not show, stands before and behind it in comments that are not rendered:
 // <!-- given: ... --> and <!-- then: ... -->
 //
-// A block runs outside of the clone, in a project that has the package as `npm run pack` makes it, and of other packages those
+// A block runs outside of the clone, in a project that has the package as `npm run package` makes it, and of other packages those
 // that the page says to install.
 
 const assert = require('node:assert/strict');
@@ -108,7 +108,7 @@ function packagesOf(page) {
   ]);
 }
 
-/** The package as `npm run pack` makes it: once. */
+/** The package as `npm run package` makes it: once. */
 let packed;
 
 /** Where a package may be installed: in the clone, and for the tests of ORMs. */

@@ -93,7 +93,7 @@ function namesIn(folder) {
 }
 
 /**
- * The targets of the addons beside the code, which were built here or packed by `npm run pack`.
+ * The targets of the addons beside the code, which were built here or packed by `npm run package`.
  * @param {string} name
  * @param {string | undefined} directory
  */
@@ -142,7 +142,7 @@ function whyNone(name, { directory, target, failure }) {
   }
   const [flag, pack] =
     name === 'snowdrift'
-      ? ['', 'npm run pack']
+      ? ['', 'npm run package']
       : [' -- --zookeeper', 'npm pack ./packages/zookeeper'];
   const build = `npm run build${flag}`;
   /** @type {{ version: string, optionalDependencies?: object }} */

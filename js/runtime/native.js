@@ -10,7 +10,7 @@ const { loadAddon } = require('./addon.js');
  * @returns {unknown}
  */
 function load(target, fail) {
-  // Built here, or packed with the package by `npm run pack`.
+  // Built here, or packed with the package by `npm run package`.
   try {
     return require(`./snowdrift.${target}.node`);
   } catch (failure) {

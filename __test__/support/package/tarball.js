@@ -1,5 +1,5 @@
 'use strict';
-// The package as `npm run pack` makes it of this clone: what the README has users install until the first version is on npm.
+// The package as `npm run package` makes it of this clone: what the README has users install until the first version is on npm.
 
 const { execFileSync, spawnSync } = require('node:child_process');
 const { mkdirSync, mkdtempSync, readdirSync, rmSync } = require('node:fs');
