@@ -4,8 +4,7 @@
 //   node scripts/native-types.mjs
 
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -27,26 +26,30 @@ const FILES = {
   ],
 };
 
-/** What napi writes as it expands the macros of a crate: an object of each item. */
+/**
+ * What napi writes as it expands the macros of a crate, by name: an object of each item. Each build writes it, and builds at one
+ * time add to each other's.
+ */
 function itemsOf(crate) {
-  // napi writes to this folder only as the crate is compiled, which a new name makes cargo do.
-  const folder = mkdtempSync(join(tmpdir(), 'snowdrift-types-'));
-  try {
-    const { status } = spawnSync(
-      'cargo',
-      ['check', '--locked', '--quiet', '--lib', '--package', crate],
-      {
-        cwd: ROOT,
-        env: { ...process.env, NAPI_TYPE_DEF_TMP_FOLDER: folder },
-        stdio: 'inherit',
-      },
-    );
-    if (status !== 0) process.exit(1);
-    const lines = readFileSync(join(folder, crate), 'utf8').trim().split('\n');
-    return lines.map((line) => JSON.parse(line));
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const command = ['check', '--locked', '--lib', '--package', crate, '--message-format', 'json'];
+  const options = {
+    cwd: ROOT,
+    encoding: 'utf8',
+    maxBuffer: 1e9,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  };
+  const { status, stdout } = spawnSync('cargo', command, options);
+  if (status !== 0) process.exit(1);
+  const messages = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const isOwn = ({ reason, package_id: id }) =>
+    reason === 'build-script-executed' && /([\w-]+)[#@][\d.]+$/.exec(id)?.[1] === crate;
+  const { out_dir: folder } = messages.find(isOwn);
+  const lines = new Set(readFileSync(join(folder, crate), 'utf8').trim().split('\n'));
+  const items = [...lines].map((line) => JSON.parse(line));
+  return items.sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
 /** A class, an interface, or a function, with its comment. */
@@ -59,8 +62,9 @@ function declarationOf({ kind, name, js_doc: doc, def }, items) {
     case 'interface':
       return `${doc}export interface ${name} {\n${def}\n}\n`;
     case 'struct': {
-      const { def: methods } = items.find((one) => one.kind === 'impl' && one.name === name);
-      return `${doc}export declare class ${name} {\nprivate constructor();\n${methods}\n}\n`;
+      const methods = items.filter((one) => one.kind === 'impl' && one.name === name);
+      const body = methods.map((one) => one.def).join('\n');
+      return `${doc}export declare class ${name} {\nprivate constructor();\n${body}\n}\n`;
     }
     case 'impl':
       return '';

@@ -58,23 +58,37 @@ export declare class Channel {
   moveTo(request: Requested): Fault | null;
 }
 
-/**
- * A record of a directory: `{ token, text }`; `{ unusable }`, with the reason, of a file that nobody can use; null where there is
- * none. Changes nothing.
- */
-export declare function lookAtRecord(directory: string, key: string): Promise<FoundRecord | Fault>;
+/** A lease from a store. */
+export declare class LeaseDriver {
+  private constructor();
+  /** Claims this worker ID from now on. */
+  claim(worker: number): void;
+  /**
+   * Takes an input. Returns `reports`, and what is `next`: a call, a wait, or the end. `mono`: ms of the host's monotonic
+   * clock; `wall`: Unix ms.
+   */
+  step(input: LeaseInput, mono: number, wall: number): LeaseStep;
+  /** The state of the slot; null while there is none. Times in Unix ms: a tick is shown as its last ms. */
+  state(): PageLease | null;
+  /** How far this host's clock is ahead of the store's at least, or behind it, ms. */
+  skew(): number;
+  /** How far ahead of the store's clock the namespace's floor may be after a loss of data, ms. */
+  reach(): number;
+}
 
-/** Writes a record in the place of the one with the token `before`; without it, where there must be none. Returns whether it did. */
-export declare function replaceRecord(
-  directory: string,
-  key: string,
-  token: string,
-  text: string,
-  before?: string | undefined | null,
-): Promise<boolean | Fault>;
-
-/** The keys of the buckets that a directory has files of. */
-export declare function bucketFiles(directory: string): Promise<string[] | Fault>;
+/** What happened to a lease. */
+export interface LeaseInput {
+  /**
+   * 'time', 'wanted', 'restored' or 'close'; or the outcome of the call: 'failed', 'written', or 'found' with the record
+   * that was read, or that a write found in place of its predecessor.
+   */
+  kind: 'time' | 'wanted' | 'restored' | 'close' | 'failed' | 'written' | 'found';
+  /** The record's token and text; none if there is none. */
+  token?: string;
+  text?: string;
+  /** The store's clock, Unix ms, if the reply has it. */
+  now?: number;
+}
 
 /** The settings of a lease. Times in ms. */
 export interface LeaseSettings {
@@ -99,37 +113,43 @@ export interface LeaseSettings {
   size: number;
 }
 
-/** What happened to a lease. */
-export interface LeaseInput {
-  /**
-   * 'time', 'wanted', 'restored' or 'close'; or the outcome of the call: 'failed', 'written', or 'found' with the record
-   * that was read, or that a write found in place of its predecessor.
-   */
-  kind: 'time' | 'wanted' | 'restored' | 'close' | 'failed' | 'written' | 'found';
-  /** The record's token and text; none if there is none. */
-  token?: string;
-  text?: string;
-  /** The store's clock, Unix ms, if the reply has it. */
-  now?: number;
-}
+/** The keys of the buckets that a directory has files of. */
+export declare function bucketFiles(directory: string): Promise<string[] | Fault>;
 
-/** A lease from a store. */
-export declare class LeaseDriver {
-  private constructor();
-  /** Claims this worker ID from now on. */
-  claim(worker: number): void;
-  /**
-   * Takes an input. Returns `reports`, and what is `next`: a call, a wait, or the end. `mono`: ms of the host's monotonic
-   * clock; `wall`: Unix ms.
-   */
-  step(input: LeaseInput, mono: number, wall: number): LeaseStep;
-  /** The state of the slot; null while there is none. Times in Unix ms: a tick is shown as its last ms. */
-  state(): PageLease | null;
-  /** How far this host's clock is ahead of the store's at least, or behind it, ms. */
-  skew(): number;
-  /** How far ahead of the store's clock the namespace's floor may be after a loss of data, ms. */
-  reach(): number;
-}
+/**
+ * The keys of a namespace's buckets, and whether these are all: those that it counts, and with `is_all` the others, too, where
+ * its layout has few. With a datacenter, of that one only. Null where the text cannot be read.
+ */
+export declare function bucketKeys(
+  text: string,
+  isAll: boolean,
+  datacenter?: number | undefined | null,
+): BucketKeys | null;
+
+/** The text of a namespace once an operator has confirmed that it is new; null where it has a floor, or cannot be read. */
+export declare function confirmedNamespaceText(text: string): string | null;
+
+/** The pages that this user's processes share on this host; `None` if the system has no directory for them. */
+export declare function hostPages(shared?: string | undefined | null): HostPages | Fault | null;
+
+/**
+ * A record of a directory: `{ token, text }`; `{ unusable }`, with the reason, of a file that nobody can use; null where there is
+ * none. Changes nothing.
+ */
+export declare function lookAtRecord(directory: string, key: string): Promise<FoundRecord | Fault>;
+
+/** The text of a new namespace with this ID, without a floor; null if a value is invalid. `size`: the worker IDs of a bucket. */
+export declare function newNamespaceText(
+  id: string,
+  layout: GivenLayout,
+  ttl: number,
+  maxClockSkew: number,
+  maxAhead: number,
+  size: number,
+): string | null;
+
+/** A new token, for a record that JavaScript writes, or the ID of a namespace. */
+export declare function newToken(): string;
 
 /**
  * Opens a channel. For a slot of a directory, blocks the thread for the disk, and until the slot is free if the request
@@ -161,27 +181,14 @@ export declare function readRecord(
 ): RecordValues | null;
 
 /**
- * The keys of a namespace's buckets, and whether these are all: those that it counts, and with `is_all` the others, too, where
- * its layout has few. With a datacenter, of that one only. Null where the text cannot be read.
+ * The text of a bucket after a loss, for the recovered namespace; null where there is nothing to write, or the text is of another
+ * version.
  */
-export declare function bucketKeys(
+export declare function recoveredBucketText(
   text: string,
-  isAll: boolean,
-  datacenter?: number | undefined | null,
-): BucketKeys | null;
-
-/** The text of a new namespace with this ID, without a floor; null if a value is invalid. `size`: the worker IDs of a bucket. */
-export declare function newNamespaceText(
-  id: string,
-  layout: GivenLayout,
-  ttl: number,
-  maxClockSkew: number,
-  maxAhead: number,
-  size: number,
+  namespace: string,
+  now: number,
 ): string | null;
-
-/** The text of a namespace once an operator has confirmed that it is new; null where it has a floor, or cannot be read. */
-export declare function confirmedNamespaceText(text: string): string | null;
 
 /**
  * The text of a namespace after a loss: with another ID, the higher of each limit, and these buckets counted. `now`: the store's
@@ -195,27 +202,20 @@ export declare function recoveredNamespaceText(
   now: number,
 ): string | null;
 
-/**
- * The text of a bucket after a loss, for the recovered namespace; null where there is nothing to write, or the text is of another
- * version.
- */
-export declare function recoveredBucketText(
+/** Writes a record in the place of the one with the token `before`; without it, where there must be none. Returns whether it did. */
+export declare function replaceRecord(
+  directory: string,
+  key: string,
+  token: string,
   text: string,
-  namespace: string,
-  now: number,
-): string | null;
+  before?: string | undefined | null,
+): Promise<boolean | Fault>;
 
-/** A new token, for a record that JavaScript writes, or the ID of a namespace. */
-export declare function newToken(): string;
-
-/** The pages that this user's processes share on this host; `None` if the system has no directory for them. */
-export declare function hostPages(shared?: string | undefined | null): HostPages | Fault | null;
+/** Blocks the calling thread. `js/` bounds the time by `maxWait`. */
+export declare function sleep(ms: number): void;
 
 /** The tick of a Unix time in ms, within the layout; -1 before its epoch. */
 export declare function tickAt(layout: GivenLayout, unixMs: number): number | Fault;
 
 /** The last Unix ms of a tick. */
 export declare function tickEnd(layout: GivenLayout, tick: number): number | Fault;
-
-/** Blocks the calling thread. `js/` bounds the time by `maxWait`. */
-export declare function sleep(ms: number): void;

@@ -1,17 +1,25 @@
 // The addon's functions and classes. Made by scripts/native-types.mjs of src/, for the compiler only: no package has this file.
 
-/** Certificates and a key, in PEM. */
-export interface Tls {
-  /** Whose certificates a server may have. */
-  ca: string;
-  /** The client's, if it has one. */
-  cert?: string;
-  /** The key of that. */
-  key?: string;
+/** A change of one node. All of a list are made, or none. */
+export interface Change {
+  /** What to do. */
+  kind: 'create' | 'createEphemeral' | 'set' | 'delete';
+  /** Which node. */
+  path: string;
+  /** What it is to hold. */
+  data?: string;
 }
 
 /** Whether this build has TLS. */
 export declare const HAS_TLS: boolean;
+
+/** What became of a list of changes. */
+export interface Outcome {
+  /** False if a node was not as it should be: then none was made. */
+  isDone: boolean;
+  /** When a node was set, by the ensemble's clock, Unix ms. */
+  time?: number;
+}
 
 /** A session with a ZooKeeper ensemble. Ephemeral nodes live as long as it does. It ends with its connection. */
 export declare class Session {
@@ -32,22 +40,14 @@ export declare class Session {
   touch(path: string): Promise<number>;
 }
 
-/** A change of one node. All of a list are made, or none. */
-export interface Change {
-  /** What to do. */
-  kind: 'create' | 'createEphemeral' | 'set' | 'delete';
-  /** Which node. */
-  path: string;
-  /** What it is to hold. */
-  data?: string;
-}
-
-/** What became of a list of changes. */
-export interface Outcome {
-  /** False if a node was not as it should be: then none was made. */
-  isDone: boolean;
-  /** When a node was set, by the ensemble's clock, Unix ms. */
-  time?: number;
+/** Certificates and a key, in PEM. */
+export interface Tls {
+  /** Whose certificates a server may have. */
+  ca: string;
+  /** The client's, if it has one. */
+  cert?: string;
+  /** The key of that. */
+  key?: string;
 }
 
 /**

@@ -2,4 +2,7 @@
 
 fn main() {
     napi_build::setup();
+    // Where napi writes down what it exports: scripts/native-types.mjs.
+    let folder = std::env::var("OUT_DIR").expect("cargo sets it");
+    println!("cargo::rustc-env=NAPI_TYPE_DEF_TMP_FOLDER={folder}");
 }
