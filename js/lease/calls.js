@@ -66,9 +66,6 @@ const REPLIES = {
   now: ['Unix ms', ({ now }) => (now === undefined ? undefined : { kind: 'found' })],
 };
 
-/** @type {readonly (keyof Reply & string)[]} */
-const PROPERTIES = ['now', 'record', 'isWritten', 'found'];
-
 /**
  * @param {CallCommand['call']} call
  * @param {unknown} reply
@@ -79,7 +76,7 @@ function readReply(call, reply) {
   /** @type {Reply | undefined} */
   let own;
   if (call === 'now') own = { __proto__: null, now: reply };
-  else if (isObject(reply)) own = readAll(reply, PROPERTIES);
+  else if (isObject(reply)) own = readAll(reply, ['now', 'record', 'isWritten', 'found']);
   const now = own?.now;
   if (own !== undefined && isNow(now)) {
     const taken = read(own);

@@ -23,9 +23,6 @@ const MOST_OF_NAME = 500;
 /** How many worker IDs a record may have lines for. */
 const BUCKET_SIZES = /** @type {const} */ ([1, 8, 32]);
 
-/** @type {readonly ['name', 'server', 'scope', 'mayForget', 'bucketSize', 'assign', 'assignRow']} */
-const PROPERTIES = ['name', 'server', 'scope', 'mayForget', 'bucketSize', 'assign', 'assignRow'];
-
 /** @param {unknown} name */
 function checkName(name) {
   if (typeof name !== 'string' || name === '' || name.length > MOST_OF_NAME) {
@@ -53,7 +50,15 @@ function checkBucketSize(size) {
 /** The properties that a lease reads once. @param {object} store */
 function readProperties(store) {
   try {
-    return readAll(store, PROPERTIES);
+    return readAll(store, [
+      'name',
+      'server',
+      'scope',
+      'mayForget',
+      'bucketSize',
+      'assign',
+      'assignRow',
+    ]);
   } catch (cause) {
     throw configError(`the store of SnowFlake.lease() cannot be read: ${describe(cause)}`, {
       cause,
