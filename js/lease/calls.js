@@ -185,7 +185,8 @@ class StoreCalls {
    */
   async #names(call) {
     /** @param {AbortSignal} signal */
-    const find = async (signal) => this.#register[call]?.({ signal });
+    const find = async (signal) =>
+      propertyOf(this.#register, call)?.call(this.#register, { signal });
     const names = await this.#within(call, NAMES_MS, find).catch(() => undefined);
     return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
   }

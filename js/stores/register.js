@@ -34,9 +34,9 @@ function decode(name, key, stored) {
  * @param {Adapter<Found>} adapter
  * @returns {Register<Found>}
  */
-function createRegister({ notesErrors, ...adapter }) {
-  const own = ownOf(adapter);
-  const { now, read, write: put, show, namespaces, schemas, buckets, ...traits } = own;
+function createRegister(adapter) {
+  const { notesErrors, now, read, write: put, ...others } = ownOf(adapter);
+  const { show, namespaces, schemas, buckets, ...traits } = ownOf(others);
 
   /**
    * @template {unknown[]} Values
