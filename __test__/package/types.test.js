@@ -53,6 +53,69 @@ test('the compiler checks each file of js/, those with declarations beside them,
   );
 });
 
+/** A text for each name, as a union of types. */
+const union = (names) => names.map((name) => JSON.stringify(name)).join(' | ') || 'never';
+
+/** What functions and prototypes have besides. */
+const OF_ALL = ['length', 'name', 'prototype', 'constructor'];
+
+/** The names of a class's own, and of the package's classes that it extends. @param of what has them of one class */
+function namesOf(Class, of) {
+  const names = [];
+  for (let one = Class; one !== Function.prototype && one !== Error; ) {
+    names.push(...Reflect.ownKeys(of(one)).filter((name) => typeof name === 'string'));
+    one = Object.getPrototypeOf(one);
+  }
+  return names.filter((name) => !OF_ALL.includes(name));
+}
+
+/** Lines that compile where a class declares the members that it has. @param path its type */
+function linesOfClass(Class, path) {
+  const members = namesOf(Class, ({ prototype }) => prototype);
+  if (Class.name.endsWith('SnowFlake')) {
+    const flake = new Class({ datacenterId: 1, workerId: 30, scope: 'process' });
+    members.push(...Object.keys(flake));
+    flake.close();
+  }
+  return `{
+const statics: Same<Exclude<keyof ${path}, 'prototype'>, ${union(namesOf(Class, (one) => one))}> = true;
+const members: Covers<${path}['prototype'], ${union(members)}> = true;
+}
+`;
+}
+
+const isClass = (value) => typeof value === 'function' && /^class /.test(String(value));
+
+test('the declarations of each entry name what it exports, and the members of its classes', () =>
+  within(async (cwd) => {
+    const lines = ENTRIES.map((entry, at) => {
+      const actual = require(join(__dirname, '../..', entries[entry].default ?? entries[entry]));
+      const classes = Object.entries(actual).filter(([, value]) => isClass(value));
+      const ofClasses = classes.map(([name, Class]) =>
+        linesOfClass(Class, `typeof e${at}.${name}`),
+      );
+      return `
+import * as e${at} from 'snowdrift${entry.slice(1)}';
+{
+const exported: Same<Exclude<keyof typeof e${at}, 'default'>, ${union(Object.keys(actual))}> = true;
+}
+${ofClasses.join('')}`;
+    });
+    // The names that a type lacks, or has too many, are in the compiler's message.
+    const text = `
+type Names<T> = Extract<T, string>;
+type Same<Declared, Actual> = [Exclude<Names<Declared>, Actual>, Exclude<Actual, Declared>] extends [never, never]
+  ? true
+  : { undeclared: Exclude<Actual, Declared>; missing: Exclude<Names<Declared>, Actual> };
+type Required<T> = { [K in keyof T]-?: undefined extends T[K] ? never : K }[keyof T];
+/** Members of Error are its own, and optional ones are not always there. */
+type Covers<T, Actual> = [Exclude<Names<Required<T>>, Actual | keyof Error | 'code'>, Exclude<Actual, keyof T>] extends [never, never]
+  ? true
+  : { undeclared: Exclude<Actual, keyof T>; missing: Exclude<Names<Required<T>>, Actual | keyof Error> };
+${lines.join('')}`;
+    await compile(cwd, 'names.mts', text);
+  }));
+
 test(
   'with exactOptionalPropertyTypes a node and a key may be undefined, and what protects its IDs may not',
   {
