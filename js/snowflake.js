@@ -24,7 +24,8 @@ const {
 const { Opened, openLease, openNow } = require('./generator/opening.js');
 const { layouts, readLayout } = require('./ids/layouts.js');
 const { readLeaseOptions, readOptions } = require('./generator/options.js');
-const { environmentServer } = require('./stores/url.js');
+
+const urls = () => require('./stores/url.js');
 
 /** @import { ReadSettings } from './generator/opening.js' */
 /** @import { Functions, Instance } from './generator/generator.js' */
@@ -73,7 +74,7 @@ function openDefault(settings) {
  * @returns {Promise<Instance>}
  */
 async function openDefaultByEnvironment() {
-  return environmentServer() === undefined
+  return urls().environmentServer() === undefined
     ? openDefault(readOptions())
     : setDefault(await SnowFlake.lease());
 }

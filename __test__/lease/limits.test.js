@@ -7,7 +7,8 @@ const net = require('node:net');
 const { after, before, test } = require('node:test');
 const { Worker } = require('node:worker_threads');
 
-const { CallTimeout, monotonic, runWithin } = require('../../js/runtime/time.js');
+const { CallTimeout, runWithin } = require('../../js/runtime/limits.js');
+const { monotonic } = require('../../js/runtime/time.js');
 const { memory } = require('../../js/stores/memory.js');
 const { limitWait } = require('../support/limit-wait.js');
 const { SnowFlake, until } = require('../support/support.js');

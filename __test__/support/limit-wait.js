@@ -4,7 +4,7 @@
 
 const timers = require('node:timers');
 
-const { startLimit } = require('../../js/runtime/time.js');
+const { startLimit } = require('../../js/runtime/limits.js');
 
 /** Longer than any busy machine takes for what a test waits for. */
 const LIMIT_MS = 300_000;

@@ -30,7 +30,8 @@ const { closeRegister } = require('../lease/calls.js');
 const native = require('../runtime/native.js');
 const { connect } = require('../stores/connect.js');
 const { isFormatConflict, storeFailure } = require('../stores/failures.js');
-const { hostMonotonic, moment, runWithin } = require('../runtime/time.js');
+const { runWithin } = require('../runtime/limits.js');
+const { hostMonotonic, moment } = require('../runtime/time.js');
 const { table } = require('./table.js');
 
 /** Time limit of a call to a store, ms. */

@@ -26,11 +26,12 @@ const { ownOf } = require('../ids/properties.js');
 const { writeBase32 } = require('../ids/text.js');
 const { blockNow, callAtEndOfTurn } = require('../runtime/time.js');
 const { widthOf } = require('../ids/presets.js');
-const { refusalError } = require('../messages/refusals.js');
 const { copyIds, exactNumber, lengthOf, readId } = require('./arguments.js');
 const { Base32Speller } = require('./base32.js');
 const { Speller } = require('./digits.js');
 const { createOwnClock, createQueue } = require('./waiting.js');
+
+const refusals = () => require('../messages/refusals.js');
 
 /** @import { Reporter } from '../runtime/events.js' */
 /** @import { Channel, Lease, OpenSettings, Refusal } from '../types.js' */
@@ -232,7 +233,7 @@ class Drawer {
 
   /** @param {Refusal} refusal */
   errorOf(refusal) {
-    return refusalError(refusal, this.settings, this.lease?.report());
+    return refusals().refusalError(refusal, this.settings, this.lease?.report());
   }
 
   getReporter() {

@@ -10,7 +10,8 @@ const { unixMs } = require('../messages/checks.js');
 const { ownOf } = require('../ids/properties.js');
 const { Drawer } = require('./draw.js');
 const { unixNow } = require('../runtime/time.js');
-const { warnOfEnd } = require('../messages/warnings.js');
+
+const warnings = () => require('../messages/warnings.js');
 
 /** @import { CachedStats } from '../../index.js' */
 /** @import { Channel, ChannelStats, Layout, Lease, NodeIds, OpenSettings, ParsedId } from '../types.js' */
@@ -220,7 +221,7 @@ class Generator {
       closed: undefined,
     };
     if (settings.clock === undefined && timeLeft(layout) < YEAR_MS) {
-      warnOfEnd(layout);
+      warnings().warnOfEnd(layout);
     }
     /** @type {(key: string, how: PropertyDescriptor) => void} */
     const define = (key, how) =>

@@ -5,10 +5,6 @@ const { openChannel, openChannelLater } = require('../runtime/channel.js');
 const { checkGiven, variable } = require('../messages/checks.js');
 const { configError, describe, lacksPart } = require('../messages/errors.js');
 const { propertyOf } = require('../ids/properties.js');
-const { DirectoryLease } = require('../lease/directory-lease.js');
-const { serverUrl } = require('../stores/url.js');
-const { checkAlone } = require('../runtime/siblings.js');
-const { warnOfSecondUser, warnOfUnusable } = require('../messages/warnings.js');
 
 /** @import { Authority, Channel, Lease, OpenSettings, OwnSettings, StoreSettings } from '../types.js' */
 /** @import { LeaseStore } from '../stores/store.js' */
@@ -17,6 +13,13 @@ const { warnOfSecondUser, warnOfUnusable } = require('../messages/warnings.js');
 /** @import { Instance } from './generator.js' */
 /** @typedef {{ onRejectedPut: unknown, onRejectedTake: OnRejected }} Rejected */
 
+// In the package these are in the same file, and run when they are needed.
+const directories = () => require('../lease/directory-lease.js');
+const siblings = () => require('../runtime/siblings.js');
+const urls = () => require('../stores/url.js');
+const warnings = () => require('../messages/warnings.js');
+
+// This is in a file of its own.
 const loadLeases = () => require('../lease/open.js');
 
 /** The code of leases. Loads on first use, since it takes as long as the rest of the package. */
@@ -83,7 +86,7 @@ function openNow(settings, { isCommon } = { isCommon: false }) {
  * @param {Authority} authority
  */
 function openAlone(settings, authority) {
-  checkAlone(settings);
+  siblings().checkAlone(settings);
   const channel = openChannel({ __proto__: null, ...settings, scope: 'process' }, authority);
   return /** @type {Channel} */ (channel);
 }
@@ -145,7 +148,7 @@ function readStore(store) {
       `the store of SnowFlake.lease() must be a URL, or a LeaseStore such as postgres(pool); it lacks the functions ${missing.join(', ')}: ${describe(store)}`,
     );
   }
-  const url = serverUrl('the store of SnowFlake.lease()', store);
+  const url = urls().serverUrl('the store of SnowFlake.lease()', store);
   // The only objects left here are URLs.
   const isDirectory =
     typeof store === 'object' || (typeof store === 'string' && /^file:/i.test(store));
@@ -208,11 +211,12 @@ function createOpened(channel, before) {
  */
 function openedOf(channel, before) {
   for (const fault of channel.warnings ?? []) {
-    if (fault.kind === 'second-user') warnOfSecondUser(fault);
-    else warnOfUnusable(fault);
+    if (fault.kind === 'second-user') warnings().warnOfSecondUser(fault);
+    else warnings().warnOfUnusable(fault);
   }
   const settings = { __proto__: null, ...before, workerId: channel.workerId };
   if (settings.leasing === undefined) return new Opened(channel, settings);
+  const { DirectoryLease } = directories();
   return new Opened(channel, settings, new DirectoryLease(channel, settings));
 }
 

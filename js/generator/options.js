@@ -13,9 +13,10 @@ const { environmentOf } = require('../runtime/environment.js');
 const { configError, describe, faultError } = require('../messages/errors.js');
 const { layouts, readLayout } = require('../ids/layouts.js');
 const { NONE, ownOf } = require('../ids/properties.js');
-const { namesServer } = require('../stores/url.js');
 const { ofThread, readNode } = require('./node-options.js');
 const { moment, unixNow } = require('../runtime/time.js');
+
+const urls = () => require('../stores/url.js');
 
 /** @import { DirectoryLeasing, Layout, OwnSettings, Properties, SlotTimes, StoreSettings } from '../types.js' */
 
@@ -114,7 +115,7 @@ function readDirectoryLease(given) {
     );
   }
   const isFromEnvironment = lease !== undefined && given.lease === undefined;
-  if (isFromEnvironment && namesServer(lease)) {
+  if (isFromEnvironment && urls().namesServer(lease)) {
     throw configError(
       `SNOWDRIFT_LEASE names a server, ${describe(lease)}: await SnowFlake.ready() once before the first static call, or await SnowFlake.lease() for a separate instance.${ofThread()}`,
     );

@@ -24,7 +24,8 @@ function withoutLogin(text) {
 }
 
 /** Characters that control a terminal or break a line of a log. */
-const CONTROLS = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: V8 takes 0.3 ms to parse a regular expression with \p{}
+const CONTROLS = /[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /**
  * A text with escaped control characters, so that it is one line.

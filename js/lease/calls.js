@@ -5,7 +5,7 @@
 const { describe } = require('../messages/errors.js');
 const { propertyOf, readAll } = require('../ids/properties.js');
 const { storeFailure } = require('../stores/failures.js');
-const { runWithin } = require('../runtime/time.js');
+const { runWithin } = require('../runtime/limits.js');
 const { CLOSE_MS, NAMES_MS } = require('./timing.js');
 
 /**

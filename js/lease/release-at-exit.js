@@ -8,7 +8,7 @@
 // After the release, this package removes its listeners and sends the signal again.
 
 const { ownOf, propertyOf } = require('../ids/properties.js');
-const { runWithin } = require('../runtime/time.js');
+const { runWithin } = require('../runtime/limits.js');
 const { SIGNAL_MS } = require('./timing.js');
 
 /** @type {NodeJS.Signals[]} */

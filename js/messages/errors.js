@@ -3,17 +3,22 @@
 
 const { inspect, types } = require('node:util');
 
-const { noteClient, redactCause } = require('./causes.js');
-const { lackOf, wordsFor } = require('./faults.js');
 const { SnowFlakeError, errorsOf, filterErrors, fromCaller, inCall } = require('../ids/error.js');
 const { NONE, ownOf } = require('../ids/properties.js');
 const { longBigint, shortened } = require('../ids/shown.js');
-const { printable, redactForeign, redactValue, sanitize } = require('./secrets.js');
 const { hasChangedUser } = require('../runtime/user.js');
 
 /** @import { Failure, Fault, FaultDetails, SlotHolder } from '../types.js' */
 
-filterErrors({ text: sanitize, cause: redactCause });
+// In the package these are in the same file, and run when the first error needs them.
+const causes = () => require('./causes.js');
+const faults = () => require('./faults.js');
+const secrets = () => require('./secrets.js');
+
+filterErrors({
+  text: (text) => secrets().sanitize(text),
+  cause: (cause) => causes().redactCause(cause),
+});
 
 /** The most characters that are shown of a value that is no text. */
 const MOST_OF_VALUE = 200;
@@ -29,6 +34,7 @@ function describe(value) {
     if (types.isStringObject(value)) {
       return `[String: ${quote(String.prototype.valueOf.call(value))}]`;
     }
+    const { printable, redactForeign } = secrets();
     return (
       longBigint(value) ??
       printable(redactForeign(textOf(value), MOST_OF_VALUE)).slice(0, MOST_OF_VALUE)
@@ -40,7 +46,7 @@ function describe(value) {
 
 /** @param {string} text */
 function quote(text) {
-  return shortened(redactValue(text), inspect);
+  return shortened(secrets().redactValue(text), inspect);
 }
 
 /**
@@ -86,7 +92,7 @@ function lackOfFiles() {
     readFileSync(devNull);
     return undefined;
   } catch (failure) {
-    return lackOf(/** @type {Failure} */ (failure));
+    return faults().lackOf(/** @type {Failure} */ (failure));
   }
 }
 
@@ -101,11 +107,11 @@ function needsPackage(what, name, cause) {
   // The package may have thrown null.
   const failure = /** @type {Failure} */ (cause ?? NONE);
   const isAbsent = isPackageMissing(failure, name);
-  const lack = isAbsent ? lackOfFiles() : lackOf(failure);
+  const lack = isAbsent ? lackOfFiles() : faults().lackOf(failure);
   if (!isAbsent || lack !== undefined) {
     return configError(
       `cannot load the package '${name}', which ${what} needs: ${describe(cause)}. ${lack ?? `If it is damaged, install it again: ${install}`}`,
-      { cause: noteClient(cause) },
+      { cause: causes().noteClient(cause) },
     );
   }
   const remedy = `${what} needs the package '${name}': ${install}`;
@@ -124,7 +130,7 @@ function needsPackage(what, name, cause) {
 function lacksPart(what, cause) {
   const failure = /** @type {Failure} */ (cause ?? NONE);
   const isLost = isMissing(failure) || failure.code === 'EACCES';
-  const lack = isMissing(failure) ? lackOfFiles() : lackOf(failure);
+  const lack = isMissing(failure) ? lackOfFiles() : faults().lackOf(failure);
   const why = hasChangedUser()
     ? 'its present user cannot read it: call SnowFlake.lease() before process.setuid()'
     : 'it was removed or replaced since this process loaded it: start the process again';
@@ -159,14 +165,14 @@ function unwrap(answer) {
  * @param {Fault} fault
  */
 function faultError(fault) {
-  const { code, message } = wordsFor(fault);
+  const { code, message } = faults().wordsFor(fault);
   /** @type {(holder: Fault) => SlotHolder} */
   const publicOf = (holder) => {
     const details = /** @type {FaultDetails} */ (ownOf(holder));
     const { worker: workerId, pid, host, started } = details;
     return {
       ...(workerId === undefined ? {} : { workerId }),
-      ...{ pid, host: host && printable(host), startedAt: new Date(started) },
+      ...{ pid, host: host && secrets().printable(host), startedAt: new Date(started) },
     };
   };
   const error = new SnowFlakeError(code, message, {

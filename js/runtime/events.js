@@ -4,7 +4,8 @@
 
 const { ownOf } = require('../ids/properties.js');
 const { monotonic } = require('./time.js');
-const { warnOfFailure, warnOfRecovery, warnOfRollback } = require('../messages/warnings.js');
+
+const warnings = () => require('../messages/warnings.js');
 
 /** @import { Channel, Lease, LeaseInfo, OpenSettings, Rollback, Waits } from '../types.js' */
 /** @typedef {Waits & { blocking: boolean }} Wait */
@@ -67,7 +68,7 @@ function createReporter(channel, settings, lease) {
 
   /** @param {Rollback} rollback */
   function publishRollback(rollback) {
-    warnOfRollback(rollback);
+    warnings().warnOfRollback(rollback);
     const { backMs, counter: clockBack, unreported } = rollback;
     const news = subscribedChannel('clock-rollback');
     news?.publish({ ...getNode(), backMs, clockBack, unreported });
@@ -118,12 +119,12 @@ function createLeaseWarner() {
       if (isWarned || monotonic() - warnedAt < WARNING_MS) return;
       warnedAt = monotonic();
       isWarned = true;
-      warnOfFailure(now, unreported - 1);
+      warnings().warnOfFailure(now, unreported - 1);
       unreported = 0;
       return;
     }
     if (now.state === 'lost' || failedAt === undefined) return;
-    if (isWarned) warnOfRecovery(now, monotonic() - failedAt);
+    if (isWarned) warnings().warnOfRecovery(now, monotonic() - failedAt);
     isWarned = false;
     failedAt = undefined;
   };

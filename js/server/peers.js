@@ -11,7 +11,8 @@ const { hostname } = require('node:os');
 const { SnowFlakeError, describe } = require('../messages/errors.js');
 const { printable } = require('../messages/secrets.js');
 const { ignoreErrors } = require('../stores/sockets.js');
-const { runWithin, unixNow } = require('../runtime/time.js');
+const { runWithin } = require('../runtime/limits.js');
+const { unixNow } = require('../runtime/time.js');
 const { NONE } = require('../ids/properties.js');
 
 const PEER_MS = 1000;

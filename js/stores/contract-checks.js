@@ -7,7 +7,7 @@ const { randomBytes } = require('node:crypto');
 const { setImmediate: turn, setTimeout: pause } = require('node:timers/promises');
 
 const { NONE } = require('../ids/properties.js');
-const { startLimit } = require('../runtime/time.js');
+const { startLimit } = require('../runtime/limits.js');
 
 /**
  * @import { ContractOptions } from './contract.d.ts'

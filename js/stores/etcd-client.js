@@ -9,7 +9,7 @@ const { noteClient } = require('../messages/causes.js');
 const { configError, describe } = require('../messages/errors.js');
 const { NONE, ownOf, propertyOf } = require('../ids/properties.js');
 const { forget, learnPassword } = require('../messages/secrets.js');
-const { startLimit } = require('../runtime/time.js');
+const { startLimit } = require('../runtime/limits.js');
 const { readLogin } = require('./options.js');
 const { loginOf } = require('./url.js');
 

@@ -5,7 +5,7 @@
 const { noteClient } = require('../messages/causes.js');
 const { SnowFlakeError, describe, faultError, fromCaller } = require('../messages/errors.js');
 const { lackOf } = require('../messages/faults.js');
-const { CallTimeout } = require('../runtime/time.js');
+const { CallTimeout } = require('../runtime/limits.js');
 const { ownOf, propertyOf, readAll } = require('../ids/properties.js');
 
 /**

@@ -5,7 +5,7 @@
 const { describe } = require('../messages/errors.js');
 const { formatConflict, ofClient } = require('./failures.js');
 const { ownOf } = require('../ids/properties.js');
-const { untilAborted } = require('../runtime/time.js');
+const { untilAborted } = require('../runtime/limits.js');
 
 /** @import { Adapter, CallOptions, FileRecord, LeaseRecord, Register } from './types.d.ts' */
 

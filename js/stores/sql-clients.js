@@ -15,7 +15,7 @@
 const { promisify } = require('node:util');
 
 const { configError } = require('../messages/errors.js');
-const { untilAborted } = require('../runtime/time.js');
+const { untilAborted } = require('../runtime/limits.js');
 const { propertyOf } = require('../ids/properties.js');
 const { guardCall, ignoreErrors } = require('./sockets.js');
 

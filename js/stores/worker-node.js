@@ -13,7 +13,7 @@
 const { configError, SnowFlakeError, describe } = require('../messages/errors.js');
 const { choice } = require('../messages/checks.js');
 const { NONE } = require('../ids/properties.js');
-const { runWithin } = require('../runtime/time.js');
+const { runWithin } = require('../runtime/limits.js');
 const { memory } = require('./memory.js');
 const { ofClient } = require('./failures.js');
 const { checkClient, nameOf, readOptions } = require('./options.js');
