@@ -4,7 +4,7 @@
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
-const { readdirSync, writeFileSync } = require('node:fs');
+const { readFileSync, readdirSync, writeFileSync } = require('node:fs');
 const { join, normalize, relative } = require('node:path');
 const { test } = require('node:test');
 const { promisify } = require('node:util');
@@ -51,6 +51,18 @@ test('the compiler checks each file of js/, those with declarations beside them,
     files.filter((file) => !read.has(file)),
     [],
   );
+});
+
+test('no comment in js/ silences the compiler, or gives a value any type', () => {
+  const js = join(__dirname, '../../js');
+  const silent = /@ts-(?:ignore|expect-error|nocheck)|[{<(|&:,=] *any *[})>|&,;[\]=]|\{\*\}/;
+  const found = readdirSync(js, { recursive: true })
+    .filter((file) => file.endsWith('.js'))
+    .flatMap((file) => {
+      const lines = readFileSync(join(js, file), 'utf8').split('\n');
+      return lines.filter((line) => silent.test(line)).map((line) => `${file}: ${line.trim()}`);
+    });
+  assert.deepEqual(found, []);
 });
 
 /** A text for each name, as a union of types. */

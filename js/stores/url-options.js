@@ -172,7 +172,7 @@ function tlsOf(own, scheme) {
     if (files.length > 0) throw configError(`${files[0]} of a URL needs ${scheme}//`);
     return undefined;
   }
-  /** @param {string} name */
+  /** @type {(name: string) => Promise<[string, Buffer]>} */
   const readTls = async (name) => [name, await readFileOf(name, searchParams, server)];
   // Read for each request, so that renewed certificates are used.
   return { tls: async () => Object.fromEntries(await Promise.all(files.map(readTls))) };
