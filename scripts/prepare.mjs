@@ -105,7 +105,7 @@ async function install(flags) {
     await installIn('__test__/support/boundary', '--ignore-scripts');
   }
   if (flags.includes('--runners')) {
-    for (const name of ['pm2', 'jest', 'vitest', 'sinon']) {
+    for (const name of ['pm2', 'jest', 'vitest']) {
       await installIn(`__test__/support/runners/${name}`, '--ignore-scripts');
     }
   }

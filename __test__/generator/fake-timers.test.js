@@ -1,6 +1,6 @@
 'use strict';
 // Fake timers, those of node:test and globals that are replaced by hand: IDs are of the real time, and each wait ends, whenever
-// snowdrift is loaded. Those of jest, vitest and sinon are in app/mocks.test.js.
+// snowdrift is loaded. Those of jest and vitest are in app/mocks.test.js.
 
 const assert = require('node:assert/strict');
 const { afterEach, mock, test } = require('node:test');

@@ -1,5 +1,5 @@
 'use strict';
-// What tests of an application do to instances and to the class: spies, mocks, subclasses. jest, vitest and sinon do
+// What tests of an application do to instances and to the class: spies, mocks, subclasses. jest and vitest do
 // the same in app/mocks.test.js.
 
 const assert = require('node:assert/strict');
