@@ -20,7 +20,6 @@ const { assertExact, assertRounded, oddFlake } = require('../support/exact.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { missingOrm, replacePackage } = require('../support/installed.js');
 const { blocksOf } = require('../support/page.js');
-const { SnowFlake } = require('../support/support.js');
 const { toBase32 } = require('../../js/id.js');
 
 const { nextId, nextIdString } = oddFlake();
@@ -261,26 +260,6 @@ describe('on MariaDB', { skip: missing('mysql') }, () => {
     });
   });
 
-  test('mysql2 is exact with its options, but in JSON, in both protocols and as arrays', async () => {
-    const select = `SELECT ${USER} AS id, MAX(${BOOK}) AS book, JSON_ARRAY('${OTHER}') AS text`;
-    for (const rowsAsArray of [false, true]) {
-      for (const method of ['query', 'execute']) {
-        for (const options of [EXACT, { supportBigNumbers: true }]) {
-          const connection = await mysql.createConnection({
-            ...{ uri, connectTimeout: 60_000, rowsAsArray },
-            ...options,
-          });
-          assertExact((await connection[method](select))[0], USER, BOOK, OTHER);
-          assertRounded((await connection[method](`SELECT JSON_ARRAY(${USER}) AS id`))[0]);
-          await connection.end();
-        }
-        const rounding = await mysql.createConnection({ uri, connectTimeout: 60_000, rowsAsArray });
-        assertRounded((await rounding[method](`SELECT ${USER} AS id`))[0]);
-        await rounding.end();
-      }
-    }
-  });
-
   test('Sequelize: includes are exact, and aggregates as strings', async () => {
     const sequelize = new Sequelize(uri, {
       logging: false,
@@ -289,13 +268,6 @@ describe('on MariaDB', { skip: missing('mysql') }, () => {
     await readsInSequelize(sequelize, json);
     await sequelize.close();
   });
-});
-
-test('the first ID of a millisecond is exact as a number, so that a test with one row shows no rounding', () => {
-  const clock = () => Date.UTC(2026, 10, 21);
-  const [first, second] = new SnowFlake({ datacenterId: 1, workerId: 3, clock }).nextIds(2);
-  assert.equal(BigInt(Number(first)), first);
-  assert.notEqual(BigInt(Number(second)), second);
 });
 
 async function readsInSequelize(sequelize, { json, texts }) {

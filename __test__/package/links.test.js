@@ -17,7 +17,6 @@ const { after, before, describe, test } = require('node:test');
 
 require('../support/own-directory.js');
 const { TARGETS, packageOf } = require('../../js/runtime/addon.js');
-const { anchorsOf } = require('../support/page.js');
 
 const ROOT = join(__dirname, '../..');
 /** The repository that releases. */
@@ -49,14 +48,6 @@ after(() => rmSync(directory, { recursive: true }));
 const filesOf = (name) =>
   readdirSync(join(out, name), { recursive: true }).map((path) => path.replaceAll('\\', '/'));
 
-const anchors = new Map();
-
-/** The anchors of a page, which is read once. */
-function anchorsAt(page) {
-  if (!anchors.has(page)) anchors.set(page, anchorsOf(page));
-  return anchors.get(page);
-}
-
 const linksIn = (text) => Array.from(text.matchAll(/\]\(([^)\s]+)[^)]*\)/g), ([, to]) => to);
 
 test('each link of a packed page leads to a packed file, or to the repository at its version', () => {
@@ -66,7 +57,7 @@ test('each link of a packed page leads to a packed file, or to the repository at
     for (const page of files.filter((path) => path.endsWith('.md'))) {
       for (const to of linksIn(readFileSync(join(out, name, page), 'utf8'))) {
         const where = `${name}/${page}: ${to}`;
-        const [path, anchor] = to.split('#');
+        const [path] = to.split('#');
         const repository = /^(.*)\/blob\/v([^/]+)\/(.*)$/.exec(path);
         if (repository !== null && repository[1] === REPOSITORY) {
           const [, , version, file] = repository;
@@ -76,8 +67,6 @@ test('each link of a packed page leads to a packed file, or to the repository at
         } else if (!path.includes(':')) {
           const file = path === '' ? page : posix.join(posix.dirname(page), path);
           assert.ok(files.includes(file), where);
-          const at = join(source, file);
-          if (anchor !== undefined) assert.ok(anchorsAt(at).includes(anchor), where);
           inside++;
         }
       }

@@ -138,13 +138,6 @@ describe('a commit', () => {
     assert.ok(said.startsWith(`commit ${own} is not on main`), said);
   });
 
-  test('of main may not, while its checks have failed', async () => {
-    github.answer = ended('failure');
-    const [said, ...more] = await reasons(clone(last));
-    assert.match(said, /^ci\.yml ended with failure/);
-    assert.deepEqual(more, []);
-  });
-
   test('may not, while files differ from it: changed, staged, removed or new', async () => {
     const folder = clone(last);
     const change = (path, text) => writeFileSync(join(folder, path), text);
@@ -214,12 +207,6 @@ describe('the repository', () => {
       url: 'https://git.example.com/Some-one/snow.drift',
     });
     assert.deepEqual(origin.repositoryOf('Some-one/snow.drift', {}), { url });
-  });
-
-  test('without one, nothing is released, and the error says what to do', () => {
-    const { url, wrong } = origin.repositoryOf(undefined, {});
-    assert.equal(url, undefined);
-    assert.match(wrong, /--repository OWNER\/NAME$/);
   });
 
   for (const malformed of ['', 'someone/..', 'someone/snowdrift.git', 'someone/snowdrift\n']) {
