@@ -5,64 +5,80 @@
 //   TESTS=storms TESTS_TIMES=30 node --test __test__/host/shares.test.js
 
 const assert = require('node:assert/strict');
-const { mkdtempSync, readFileSync, rmSync } = require('node:fs');
-const { cpus, tmpdir } = require('node:os');
-const { join } = require('node:path');
-const nodeTest = require('node:test');
+const { readFileSync } = require('node:fs');
+const { cpus } = require('node:os');
+const { test } = require('node:test');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { amount, storm } = require('../support/amount.js');
-const {
-  FlatOut,
-  countBetween,
-  duplicatesIn,
-  idsIn,
-  monotonicMs,
-  sortedIds,
-} = require('../support/flat-out.js');
+const { storm } = require('../support/amount.js');
+const { countDuplicatesOf } = require('../support/drawer.js');
 const { createDirectory } = require('../support/own-directory.js');
-const { layouts } = require('../support/support.js');
+const { Peer } = require('../support/peer.js');
+const { entry, layouts, runWorker } = require('../support/support.js');
 
 const linux =
-  process.platform === 'linux' ? undefined : `tried on Linux, with its memory file system`;
-const SECONDS = amount(2, 2);
+  process.platform === 'linux' ? undefined : 'tried on Linux, with its memory file system';
+const DRAW_MS = 2000;
 /** The least share of one of many, of the mean. */
 const FAIR = { quiet: 0.8, busy: 0.1 };
 /** A machine that holds up a process shows nothing in that round: it is drawn again, so often at most. */
 const ROUNDS = 8;
 const MANY = 16;
 
-const memory = linux ? undefined : createDirectory();
-const skip = storm ?? linux;
+const node = { datacenterId: 1, workerId: 3 };
 
-function scene(name, body) {
-  nodeTest.test(name, { skip }, async (t) => {
-    const directory = mkdtempSync(join(tmpdir(), 'snowdrift-shares-'));
-    const SNOWDRIFT_SHARED = mkdtempSync(join(memory, 'shared-'));
-    const env = { SNOWDRIFT_SHARED };
-    const all = [];
-    const start = (how, job) => {
-      const file = join(directory, `${all.length}`);
-      const one = new FlatOut(how, { ...job, options: { ...NODE, ...job.options }, file, env });
-      all.push(one);
-      return one;
-    };
-    // Threads of this process take its own.
-    const before = process.env.SNOWDRIFT_SHARED;
-    process.env.SNOWDRIFT_SHARED = SNOWDRIFT_SHARED;
+/** In a process or a thread: draws for a time by one kind of call. Answers all IDs, and the codes of refusals. */
+async function draw({ flake }, kind, begin, end) {
+  const calls = {
+    loop: () => BigUint64Array.from({ length: 500 }, () => flake.nextId()),
+    batch: () => flake.nextIds(400_000),
+    async: async () => BigUint64Array.of(await flake.nextIdAsync()),
+  };
+  const parts = [];
+  const refusals = [];
+  await new Promise((resolve) => setTimeout(resolve, begin - Date.now()));
+  while (Date.now() < end) {
     try {
-      await body({ t, start, directory });
-    } finally {
-      process.env.SNOWDRIFT_SHARED = before;
-      for (const one of all) one.kill('SIGKILL');
-      await Promise.allSettled(all.map(({ ended }) => ended));
-      rmSync(directory, { recursive: true });
-      rmSync(SNOWDRIFT_SHARED, { recursive: true });
+      const ids = calls[kind]();
+      parts.push(kind === 'async' ? await ids : ids);
+    } catch ({ code, message }) {
+      refusals.push(code ?? message);
     }
-  });
+  }
+  const ids = new BigUint64Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    ids.set(part, at);
+    at += part.length;
+  }
+  return { ids, refusals };
 }
 
-const NODE = { datacenterId: 1, workerId: 3 };
+/** By what draws: has MANY of them draw at one time. Answers what each met, and when they began. */
+const DRAWS = {
+  async processes(kind, options, env) {
+    const peers = Array.from({ length: MANY }, () => new Peer({ env }));
+    try {
+      const opened = await Promise.all(peers.map((peer) => peer.open(options)));
+      assert.equal(new Set(opened.map(({ page }) => page)).size, 1);
+      const begin = Date.now() + 100;
+      const met = peers.map((peer) => peer.run(draw, kind, begin, begin + DRAW_MS));
+      return { met: await Promise.all(met), begin };
+    } finally {
+      await Promise.all(peers.map((peer) => peer.end()));
+    }
+  },
+  async threads(kind, options, env) {
+    // They load the package until then.
+    const begin = Date.now() + 4000;
+    const script = `
+      const { parentPort, workerData } = require('node:worker_threads');
+      const flake = new (require(${JSON.stringify(entry)}).SnowFlake)(workerData);
+      (${draw})({ flake }, '${kind}', ${begin}, ${begin + DRAW_MS}).then((met) => parentPort.postMessage(met));`;
+    const met = Array.from({ length: MANY }, () => runWorker(script, { workerData: options, env }));
+    return { met: await Promise.all(met), begin };
+  },
+};
 
 /** Whether other processes leave half of the processors idle, by a few looks. */
 async function isQuiet() {
@@ -93,56 +109,34 @@ async function reached(round) {
   assert.fail(missed.join('; '));
 }
 
-/**
- * Has all of them draw for that long, once all are open.
- * @returns what each met, and the share of each in the ticks in which all drew
- */
-async function drawAll(all, seconds) {
-  const pages = new Set((await Promise.all(all.map(({ ready }) => ready))).map(({ page }) => page));
-  assert.equal(pages.size, 1, [...pages].join());
-  const begin = Date.now();
-  const end = monotonicMs() + seconds * 1000;
-  const met = await Promise.all(all.map((one) => one.draw(end)));
-  // Messages take some ms to come to all of them; the last calls take longer.
-  const tick = (ms) => BigInt(Math.round(ms) - layouts.node.epoch);
-  const [from, to] = [tick(begin + 200), tick(begin + seconds * 1000 - 100)];
-  return { met, from, to };
-}
-
-/** How many of sorted IDs are of those ticks. */
-function countOf(ids, { from, to }, { datacenterBits, workerBits, clockBackBits, sequenceBits }) {
+/** How many IDs are of the ticks in which all drew: their first and last calls begin and end at other times. */
+function countOf(ids, begin, { datacenterBits, workerBits, clockBackBits, sequenceBits, epoch }) {
   const shift = BigInt(datacenterBits + workerBits + clockBackBits + sequenceBits);
-  return countBetween(ids, from << shift, to << shift);
+  const [from, to] = [begin + 200, begin + DRAW_MS - 100].map((ms) => BigInt(ms - epoch) << shift);
+  return ids.reduce((count, id) => count + Number(from <= id && id < to), 0);
 }
 
-function refusalsOf(met) {
-  return met.flatMap(({ refusals }) => Object.entries(refusals));
-}
-
-for (const how of ['process', 'thread']) {
+for (const [what, drawAll] of Object.entries(DRAWS)) {
   for (const kind of ['loop', 'batch', 'async']) {
-    scene(
-      `${MANY} ${how === 'thread' ? 'threads' : 'processes'} of the same call, ${kind}, have equal shares`,
-      async (it) => {
-        // Of calls that take longer than their share of a tick, the processors' time would be shared out.
-        const options = kind === 'async' ? { layout: { ...layouts.node, sequenceBits: 6 } } : {};
-        await reached(async () => {
-          const all = Array.from({ length: MANY }, () => it.start(how, { kind, options }));
-          const drawn = await drawAll(all, SECONDS);
-          const { met } = drawn;
-          const { layout = layouts.node } = options;
-          const shares = all.map(({ file }) => countOf(idsIn(file), drawn, layout));
-          const mean = shares.reduce((sum, share) => sum + share, 0) / shares.length;
-          const least = Math.min(...shares) / mean;
-          const longest = Math.max(...met.map((one) => one.longest));
-          it.t.diagnostic(
-            `slowest share ${least.toFixed(2)} of the mean, largest ${(Math.max(...shares) / mean).toFixed(2)}; longest call ${longest.toFixed(1)} ms`,
-          );
-          assert.equal(duplicatesIn(sortedIds(all.map(({ file }) => file))), 0);
-          assert.deepEqual(refusalsOf(met), []);
-          return (bars) => (least >= FAIR[bars] ? undefined : shares.join());
-        });
-      },
-    );
+    test(`${MANY} ${what} of the same call, ${kind}, have equal shares`, {
+      skip: storm ?? linux,
+    }, async (t) => {
+      // Of calls that take longer than their share of a tick, the processors' time would be shared out.
+      const layout = kind === 'async' ? { ...layouts.node, sequenceBits: 6 } : layouts.node;
+      await reached(async () => {
+        const env = { SNOWDRIFT_SHARED: createDirectory() };
+        const { met, begin } = await drawAll(kind, { ...node, layout }, env);
+        const shares = met.map(({ ids }) => countOf(ids, begin, layout));
+        const mean = shares.reduce((sum, share) => sum + share, 0) / MANY;
+        const least = Math.min(...shares) / mean;
+        t.diagnostic(`slowest share ${least.toFixed(2)} of the mean`);
+        assert.equal(countDuplicatesOf(met.map(({ ids }) => ids)), 0);
+        assert.deepEqual(
+          met.flatMap(({ refusals }) => refusals),
+          [],
+        );
+        return (bars) => (least >= FAIR[bars] ? undefined : shares.join());
+      });
+    });
   }
 }
