@@ -2,7 +2,7 @@
 // Like UidGenerator's CachedUidGenerator: IDs from a ring that a native thread fills ahead of demand.
 
 /**
- * @import { OwnSettings, StoreSettings } from './types.d.ts'
+ * @import { OwnSettings, StoreSettings } from './types.js'
  * @import { OnRejected } from './generator/draw.js'
  * @import { Rejected } from './generator/opening.js'
  */

@@ -3,7 +3,7 @@
 // closes it at shutdown.
 
 /**
- * @import { SnowFlakeErrorCode } from './types.d.ts'
+ * @import { SnowFlakeErrorCode } from './types.js'
  *
  * An instance of either class, and what opens one.
  * @typedef {typeof SnowFlake | typeof CachedSnowFlake} FlakeClass

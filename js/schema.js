@@ -3,7 +3,7 @@
 // API.
 
 /**
- * @import { Layout, LayoutName } from './types.d.ts'
+ * @import { Layout, LayoutName } from './types.js'
  *
  * @typedef {'bigint' | 'number' | 'string'} Form
  *

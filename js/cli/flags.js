@@ -2,8 +2,8 @@
 // Options of several commands: for a layout and for a node.
 
 /**
- * @import { LeaseOptions, SnowFlake as Flake, SnowFlakeOptions } from '../../index.d.ts'
- * @import { Layout } from '../types.d.ts'
+ * @import { LeaseOptions, SnowFlake as Flake, SnowFlakeOptions } from '../../index.js'
+ * @import { Layout } from '../types.js'
  */
 
 /**

@@ -2,8 +2,8 @@
 // `snowdrift parse`
 
 /**
- * @import { ParsedId } from '../../index.d.ts'
- * @import { Layout } from '../types.d.ts'
+ * @import { ParsedId } from '../../index.js'
+ * @import { Layout } from '../types.js'
  * @import { FlagsOf } from './flags.js'
  * @import { CommandIo } from './main.js'
  */

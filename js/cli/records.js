@@ -2,8 +2,8 @@
 // The records of a namespace, for commands. Rust reads them, and makes those that are written.
 
 /**
- * @import { BucketKeys, BucketValues, Layout, NamespaceValues, UnreadableValues } from '../types.d.ts'
- * @import { FileRecord, LeaseRecord, Register } from '../stores/types.d.ts'
+ * @import { BucketKeys, BucketValues, Layout, NamespaceValues, UnreadableValues } from '../types.js'
+ * @import { FileRecord, LeaseRecord, Register } from '../stores/types.js'
  *
  * What was found under a key. One that is none of snowdrift's has a `fault` instead, and a file that nobody can use a `failure`.
  * @typedef {LeaseRecord | FileRecord | Absent} Found

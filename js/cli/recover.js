@@ -7,8 +7,8 @@
 // may end half done, or run twice at one time.
 
 /**
- * @import { SnowFlakeError as Refused } from '../../index.d.ts'
- * @import { Layout, StoreSettings } from '../types.d.ts'
+ * @import { SnowFlakeError as Refused } from '../../index.js'
+ * @import { Layout, StoreSettings } from '../types.js'
  * @import { FlagsOf } from './flags.js'
  * @import { CommandIo } from './main.js'
  * @import { Bucket, Found, Limits, Namespace, Store, Unreadable } from './records.js'

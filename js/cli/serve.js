@@ -2,8 +2,8 @@
 // `snowdrift serve`: IDs by HTTP, like Twitter's Snowflake, a network service.
 
 /**
- * @import { SnowFlake, SnowFlakeOptions } from '../../index.d.ts'
- * @import { StoreSettings } from '../types.d.ts'
+ * @import { SnowFlake, SnowFlakeOptions } from '../../index.js'
+ * @import { StoreSettings } from '../types.js'
  * @import { FlagsOf } from './flags.js'
  * @import { CommandIo, Io } from './main.js'
  *

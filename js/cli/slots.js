@@ -2,7 +2,7 @@
 // `snowdrift slots`
 
 /**
- * @import { HostPage } from '../types.d.ts'
+ * @import { HostPage } from '../types.js'
  * @import { CommandIo } from './main.js'
  * @import { Found, Namespace, Store } from './records.js'
  *

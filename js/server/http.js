@@ -7,10 +7,10 @@
 
 /**
  * @import { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
- * @import { SnowFlake } from '../../index.d.ts'
- * @import { Layout } from '../id.d.ts'
+ * @import { SnowFlake } from '../../index.js'
+ * @import { Layout } from '../types.js'
  * @import { Connected, Bounds, Log } from './connections.js'
- * @typedef {import('../../index.d.ts').SnowFlakeError} Refused
+ * @typedef {import('../../index.js').SnowFlakeError} Refused
  *
  * A request whose sender may make it: the ID of its path, the parameters of its query, and where the response goes.
  * @typedef {{ id: string, query: URLSearchParams, response: ServerResponse }} Call

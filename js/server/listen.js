@@ -3,7 +3,7 @@
 
 /**
  * @import { AddressInfo } from 'node:net'
- * @import { SnowFlake } from '../../index.d.ts'
+ * @import { SnowFlake } from '../../index.js'
  * @import { ServerOptions } from './http.js'
  */
 

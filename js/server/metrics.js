@@ -1,7 +1,7 @@
 'use strict';
 // The metrics of `snowdrift serve`, in Prometheus's text format.
 
-/** @param {import('../../index.d.ts').SnowFlake} flake */
+/** @param {import('../../index.js').SnowFlake} flake */
 function formatMetrics(flake) {
   const { issued, waits, waitedMs, clockRollbacks, endOfTime } = flake.stats();
   const { lease } = flake;
