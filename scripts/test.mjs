@@ -74,7 +74,6 @@ const LEFT_TO_GATE = [
   'package/test-command.test.js',
   'package/tools.test.js',
   // Other packages' IDs.
-  'package/node-class.test.js',
 ];
 
 /** By the flag of prepare.mjs that installs packages: the folders whose storms need them. */
