@@ -49,7 +49,19 @@ test('a missing value is an error that says what to set, also for static calls',
 
 test('anything but a whole decimal number in range is refused, and shown', () => {
   const wrong = ['', ' ', '32', '-1', '+1', '1.0', '1.5', '1e1', '0x1', '01', ' 1', '1 ', '1\n'];
-  wrong.push('a', 'NaN', 'Infinity', 'undefined', 'null', '１', '٣', '1_0', '9'.repeat(400));
+  wrong.push(
+    '"3"',
+    'web-3',
+    'a',
+    'NaN',
+    'Infinity',
+    'undefined',
+    'null',
+    '１',
+    '٣',
+    '1_0',
+    '9'.repeat(400),
+  );
   for (const value of wrong) {
     const { message } = refuses(() => withEnvironment('1', value), 'ERR_SNOWFLAKE_CONFIG');
     assert.match(message, /environment variable workerId is '/, value);
