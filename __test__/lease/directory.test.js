@@ -10,15 +10,12 @@ const { join } = require('node:path');
 const { test } = require('node:test');
 const { pathToFileURL } = require('node:url');
 
-const { createDirectory, removeDirectory } = require('../support/own-directory.js');
-const { Peer } = require('../support/peer.js');
+const { removeDirectory } = require('../support/own-directory.js');
 const {
   CachedSnowFlake,
   SnowFlake,
   countDuplicates,
   entry,
-  layouts,
-  rejects,
   runScript,
   runWorker,
   until,
@@ -193,31 +190,4 @@ test('instances that are closed or forgotten leave no thread and no file open', 
     { args: ['--expose-gc'] },
   );
   assert.equal(stdout, 'true true\n', stderr);
-});
-
-test('who waits longer than the search that it joined goes on with its own', async (t) => {
-  const url = pathToFileURL(slots(t)).href;
-  const layout = { ...layouts.node, timestampBits: 42, workerBits: 0, sequenceBits: 16 };
-  const options = { datacenterId: 1, layout };
-  // Another host has the only slot.
-  const holder = new Peer({ env: { SNOWDRIFT_SHARED: createDirectory(), workerId: undefined } });
-  t.after(() => holder.end());
-  await holder.run(
-    async (scene, from, given) => {
-      scene.flake = await scene.SnowFlake.lease(from, given);
-    },
-    url,
-    options,
-  );
-  const refused = rejects(
-    SnowFlake.lease(url, { ...options, waitForSlot: 1000 }),
-    'ERR_SNOWFLAKE_NO_SLOT',
-  );
-  const waiting = SnowFlake.lease(url, { ...options, waitForSlot: 120_000 });
-  waiting.catch(() => {});
-  await refused;
-  await holder.run((scene) => scene.flake.close());
-  const flake = await waiting;
-  assert.equal(typeof flake.nextId(), 'bigint');
-  await flake.close();
 });

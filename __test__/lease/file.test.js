@@ -1,6 +1,6 @@
 'use strict';
-// Slots that are leased from a directory: the processes of a host share one, which each of them renews, the
-// last gives up, and a kill leaves to the others.
+// Slots that are leased from a directory, by processes that share them. Who renews, takes over and gives up is tested in virtual
+// time: src/registry/host/tests/directory.rs.
 
 const assert = require('node:assert/strict');
 const { mkdtempSync, readdirSync } = require('node:fs');
@@ -9,7 +9,7 @@ const { dirname, join } = require('node:path');
 const nodeTest = require('node:test');
 const { fileURLToPath, pathToFileURL } = require('node:url');
 
-const { amount, isStorms, storm } = require('../support/amount.js');
+const { amount, storm } = require('../support/amount.js');
 const { createDirectory, removeDirectory } = require('../support/own-directory.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
 const { readLine } = require('../support/lease/slot-file.js');
@@ -80,39 +80,9 @@ function lease(peer, url, options) {
 }
 
 const close = (peer) => peer.run((scene) => scene.flake.close());
-const leaseOf = (peer) => peer.run((scene) => scene.flake.lease);
 
 /** What rejects in another process. */
 const refusal = (promise) => promise.then(assert.fail, (error) => error);
-
-stormScene(
-  'processes that start at once share one slot, and the last one gives it up',
-  async ({ directory, host }) => {
-    const url = directory();
-    const { start, files } = host();
-    const peers = Array.from({ length: 8 }, start);
-    const leases = await Promise.all(peers.map((peer) => lease(peer, url)));
-    for (const { slot, scope, renewer, state } of leases) {
-      assert.deepEqual([slot, scope, state], [{ datacenterId: 1, workerId: 0 }, 'host', 'held']);
-      assert.ok(peers.some(({ pid }) => pid === renewer.pid) && renewer.since <= Date.now());
-    }
-    const drawn = await drawAll(peers);
-    for (const ids of drawn) assert.ok(ids.length > 0);
-    assert.equal(countDuplicatesOf(drawn), 0);
-    assert.equal(files().length, 2);
-    await Promise.all(peers.slice(1).map(close));
-    drawn.push(...(await drawAll([peers[0]])));
-    assert.equal(files().length, 2);
-    await close(peers[0]);
-    assert.ok(isFree(url));
-    // Another host has it at once.
-    const other = host().start();
-    const { slot } = await lease(other, url);
-    assert.equal(slot.workerId, 0);
-    drawn.push(...(await drawAll([other])));
-    assert.equal(countDuplicatesOf(drawn), 0);
-  },
-);
 
 stormScene(
   'processes that lease at the same moment, again and again, share one slot each time',
@@ -136,77 +106,6 @@ stormScene(
       await Promise.all(peers.map(close));
       assert.ok(isFree(url));
     }
-  },
-);
-
-stormScene(
-  'the others go on when the process that renews is killed or stopped',
-  async ({ directory, host }) => {
-    const url = directory();
-    const { start } = host();
-    const peers = [start(), start(), start()];
-    // Until another one renews, a third of it.
-    for (const peer of peers) await lease(peer, url, { ttl: 9000 });
-    const drawn = [];
-    for (const signal of ['SIGSTOP', 'SIGKILL']) {
-      drawn.push(...(await drawAll(peers)));
-      const { renewer } = await leaseOf(peers[0]);
-      const at = peers.findIndex(({ pid }) => pid === renewer.pid);
-      const [victim] = peers.splice(at, 1);
-      victim.kill(signal);
-      const { ceiling } = await leaseOf(peers[0]);
-      while ((await leaseOf(peers[0])).renewer.pid === victim.pid)
-        drawn.push(...(await drawAll(peers)));
-      const after = await leaseOf(peers[0]);
-      assert.ok(after.ceiling > ceiling && peers.some(({ pid }) => pid === after.renewer.pid));
-      if (signal === 'SIGSTOP') {
-        victim.kill('SIGCONT');
-        peers.push(victim);
-      }
-    }
-    drawn.push(...(await drawAll(peers)));
-    assert.equal(countDuplicatesOf(drawn), 0);
-  },
-);
-
-scene(
-  'after a kill of all, the next process of the host goes on in their slot',
-  async ({ directory, host }) => {
-    const url = directory();
-    const { start } = host();
-    const peers = [start(), start()];
-    for (const peer of peers) await lease(peer, url);
-    const drawn = await drawAll(peers);
-    await Promise.all(peers.map((peer) => peer.end()));
-    const next = start();
-    const { slot } = await lease(next, url);
-    assert.equal(slot.workerId, 0);
-    drawn.push(...(await drawAll([next])));
-    assert.equal(countDuplicatesOf(drawn), 0);
-    await close(next);
-    if (isStorms) assert.ok(isFree(url));
-  },
-);
-
-stormScene(
-  'two directories give a host two worker IDs, and each its own datacenter',
-  async ({ directory, host }) => {
-    const [one, other] = [directory(), directory()];
-    const { start } = host();
-    const peers = [start(), start(), start(), start()];
-    const slots = [];
-    for (const [n, url] of [one, other, one, other].entries()) {
-      slots.push((await lease(peers[n], url)).slot.workerId);
-    }
-    assert.deepEqual(slots, [0, 1, 0, 1]);
-    const drawn = await drawAll(peers);
-    await Promise.all(peers.map(close));
-    assert.ok([one, other].every(isFree));
-    // What the first directory's slot issued is not issued by the other's.
-    assert.equal((await lease(peers[0], other, { datacenterId: 1 })).slot.workerId, 0);
-    assert.equal((await lease(peers[1], one, { datacenterId: 2 })).slot.workerId, 0);
-    drawn.push(...(await drawAll(peers.slice(0, 2))));
-    assert.equal(countDuplicatesOf(drawn), 0);
   },
 );
 

@@ -7,7 +7,7 @@
 
 const assert = require('node:assert/strict');
 const { once } = require('node:events');
-const { mkdtempSync, readdirSync, rmSync } = require('node:fs');
+const { mkdtempSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { afterEach, test } = require('node:test');
 const { fileURLToPath, pathToFileURL } = require('node:url');
@@ -191,6 +191,22 @@ hostTest(
     const tooLarge = { datacenterId: 1, boostPower: 13 };
     await time.run(rejects(CachedSnowFlake.lease(store, tooLarge), 'ERR_SNOWFLAKE_CONFIG'));
     assert.deepEqual([pagesIn(directory), heldSlots(store)], [[], []]);
+  },
+);
+
+hostTest(
+  'a host whose pages are damaged leaves the slots to others, and names a page',
+  async ({ directory }) => {
+    const store = faulty();
+    const options = { layout: { ...layouts.node, workerBits: 0 } };
+    const flake = await leased(store, options);
+    const { page } = flake.stats();
+    await flake.close();
+    writeFileSync(page, 'no page'.repeat(1000));
+    const { message } = await rejects(leased(store, options), 'ERR_SNOWFLAKE_STORE');
+    assert.match(message, /worker-0\.page/);
+    assert.deepEqual([heldSlots(store), store.count('take')], [[], 1]);
+    rmSync(join(directory, pagesIn(directory)[0]));
   },
 );
 

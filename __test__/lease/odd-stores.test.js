@@ -17,23 +17,6 @@ const { lease, time } = leasesInTime({ layout, datacenterId: 1, ttl: 60_000 });
 /** What is stored of slots. */
 const slotsIn = (stored) => faulty({ stored }).slots;
 
-test('a store that has no namespace when it is read again keeps no slot held after the refusal', async () => {
-  const store = faulty();
-  const { read } = store;
-  store.read = async (key, options) => {
-    const { record, now } = await read(key, options);
-    return { record: key === 'namespace' ? undefined : record, now };
-  };
-  const options = { ttl: 1000, callTimeout: 100, scope: 'process' };
-  const { message } = await rejects(lease(store, options), 'ERR_SNOWFLAKE_STORE');
-  assert.match(message, /its records keep changing/);
-  assert.ok(store.count('take') > 0);
-  assert.deepEqual(
-    store.slots.filter(({ kind }) => kind === 'held'),
-    [],
-  );
-});
-
 test('a token of zeros, which nobody writes, is named', async () => {
   const store = faulty();
   const record = { token: '0'.repeat(16), text: 'snowdrift2' };
@@ -103,15 +86,4 @@ test('a register that closes the lease within a call finds its slot free', async
     slotsIn(stored).map(({ kind }) => kind),
     ['free'],
   );
-});
-
-test('a damaged record of a bucket is named', async () => {
-  for (const text of ['', 'x'.repeat(1_000_000), 'snowdrift2 bucket 0 0', 'a\0b']) {
-    const stored = new Map();
-    await (await lease(memory({ stored }))).close();
-    const key = 'default/1/0';
-    stored.set(key, `${stored.get(key).slice(0, 16)} ${text}`);
-    const { message } = await rejects(lease(memory({ stored })), 'ERR_SNOWFLAKE_STORE');
-    assert.match(message, /records of another format: (line 1 of )?the key 1\/0/);
-  }
 });

@@ -851,6 +851,33 @@ fn no_renewal_by_a_process_with_a_shorter_ttl_shortens_the_hold() {
 }
 
 #[test]
+fn a_confirmation_that_comes_late_counts_for_no_page_that_has_ended_and_for_no_next_one() {
+    let mut world = World::new(1);
+    let processes = [(); 2].map(|()| world.process(0));
+    let [late, other] = processes.map(|process| world.start(process, None));
+    world.pass(2 * LIMITS.ttl);
+    let tenure = world.tenure(late);
+    world.stop(late);
+    // It is written, and lost before the reply comes.
+    world.lease(late).held = None;
+    world.stores[0].0.clear();
+    world.pass(LIMITS.ttl);
+    assert_eq!(world.lease(other).log[1], "reverted");
+    assert_eq!(world.draw(late), None);
+    let (next, window) = (world.tenure(other), world.window(other));
+    assert_ne!(next, tenure);
+    let now = Some(world.time);
+    world.step(late, Input::Reply(Reply::Written, now), |_| false);
+    assert_eq!((world.lease(late).log[1], world.window(other)), ("reverted", window));
+    // Once more, when no call is under way.
+    world.pass(LIMITS.ttl);
+    let window = world.window(other);
+    world.step(late, Input::Reply(Reply::Written, now), |_| false);
+    assert_eq!((world.tenure(late), world.window(other)), (next, window));
+    assert!([late, other].iter().all(|at| world.draw(*at).is_some()));
+}
+
+#[test]
 fn a_holder_that_has_lost_its_claim_issues_again_when_the_other_one_has_ended() {
     let mut world = World::new(2);
     let [one, other] = [0, 1].map(|host| world.process(host));
