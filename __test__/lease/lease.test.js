@@ -25,7 +25,6 @@ const { faulty } = require('../support/lease/faulty.js');
 const { leasesInTime } = require('../support/lease/lease-time.js');
 const { createDirectory } = require('../support/own-directory.js');
 const { missing: noMachine, underShiftedClock } = require('../support/machine.js');
-const native = require('../../js/runtime/native.js');
 const { memory } = require('../../js/stores/memory.js');
 
 const TTL = 1000;
@@ -685,31 +684,6 @@ test('a subscriber may close the lease whose event it receives', async () => {
     await time.advance(TTL / 2);
     assert.equal(store.calls.length, length);
   }
-});
-
-test('a driver that fails ends no process, and renews once it works again', async (t) => {
-  const { step } = native.LeaseDriver.prototype;
-  const uncaught = [];
-  const note = (failure) => uncaught.push(failure);
-  process.on('unhandledRejection', note);
-  t.after(() => {
-    process.off('unhandledRejection', note);
-    native.LeaseDriver.prototype.step = step;
-  });
-  const flake = await leased(memory(), { ttl: 3000 });
-  let calls = 0;
-  // From a timer, and once a call's reply is there: an exception would end this process.
-  native.LeaseDriver.prototype.step = function (...values) {
-    if (calls++ % 2 === 1) throw new Error('Rust panicked');
-    return step.call(this, ...values);
-  };
-  await time.until(() => calls > 20 || uncaught.length > 0);
-  assert.deepEqual(uncaught, []);
-  assert.match(flake.lease.failure, /Rust panicked/);
-  native.LeaseDriver.prototype.step = step;
-  const { renewals } = flake.lease;
-  await time.until(() => flake.lease.renewals > renewals);
-  assert.equal(flake.lease.state, 'held');
 });
 
 test('close() abandons the calls under way, and the end of the process waits for it', async () => {

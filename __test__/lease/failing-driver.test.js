@@ -1,0 +1,37 @@
+'use strict';
+// A fault of this package in the Rust driver of a lease: the process goes on, and so does the lease.
+
+const assert = require('node:assert/strict');
+const { test } = require('node:test');
+
+require('../support/own-directory.js');
+const native = require('../../js/runtime/native.js');
+const { memory } = require('../../js/stores/memory.js');
+const { leasesInTime } = require('../support/lease/lease-time.js');
+
+const { lease: leased, time } = leasesInTime({ datacenterId: 1, scope: 'process' });
+
+test('a driver that fails ends no process, and renews once it works again', async (t) => {
+  const { step } = native.LeaseDriver.prototype;
+  const uncaught = [];
+  const note = (failure) => uncaught.push(failure);
+  process.on('unhandledRejection', note);
+  t.after(() => {
+    process.off('unhandledRejection', note);
+    native.LeaseDriver.prototype.step = step;
+  });
+  const flake = await leased(memory(), { ttl: 3000 });
+  let calls = 0;
+  // From a timer, and once a call's reply is there: an exception would end this process.
+  native.LeaseDriver.prototype.step = function (...values) {
+    if (calls++ % 2 === 1) throw new Error('Rust panicked');
+    return step.call(this, ...values);
+  };
+  await time.until(() => calls > 20 || uncaught.length > 0);
+  assert.deepEqual(uncaught, []);
+  assert.match(flake.lease.failure, /Rust panicked/);
+  native.LeaseDriver.prototype.step = step;
+  const { renewals } = flake.lease;
+  await time.until(() => flake.lease.renewals > renewals);
+  assert.equal(flake.lease.state, 'held');
+});
