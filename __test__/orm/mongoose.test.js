@@ -1,17 +1,16 @@
 'use strict';
-// Mongoose with a default function, as docs/orms.md has it: what the schema and BSON do to an ID, and
-// where there is a server, what comes back from it.
+// Mongoose with a default function, as docs/orms.md has it: what the schema does to an ID, and where there is a
+// server, what comes back from it.
 
 const assert = require('node:assert/strict');
 const { after, before, describe, test } = require('node:test');
 const mongoose = require('mongoose');
 
-const { byValue, cross, crossingFlake } = require('../support/crossing.js');
-const { assertExact, assertRounded, oddFlake } = require('../support/exact.js');
+const { assertExact, oddFlake } = require('../support/exact.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { SnowFlake } = require('../support/support.js');
 
-const { BSON, Long } = mongoose.mongo;
+const { Long } = mongoose.mongo;
 const flake = new SnowFlake({ datacenterId: 2, workerId: 6 });
 const isId = (id) => typeof id === 'bigint' && id > 2n ** 53n;
 
@@ -35,22 +34,6 @@ test('each document gets an ID of its own, as the schema says; one that was set 
   const id = flake.nextId();
   for (const given of [id, String(id), Long.fromBigInt(id)]) {
     assert.equal(new User({ _id: given })._id, id);
-  }
-});
-
-test('BSON keeps every bit; what reads it says as what', () => {
-  const id = flake.nextId();
-  const bytes = BSON.serialize({ id, small: 5n });
-  assert.deepEqual(BSON.deserialize(bytes), { id: Long.fromBigInt(id), small: 5 });
-  assert.deepEqual(BSON.deserialize(bytes, { useBigInt64: true }), { id, small: 5n });
-  assert.throws(() => JSON.stringify(new User()), /BigInt/);
-});
-
-test('EJSON rounds, unless it is not relaxed', () => {
-  const id = oddFlake().nextId();
-  for (const value of [id, Long.fromBigInt(id)]) {
-    assertRounded(JSON.parse(BSON.EJSON.stringify({ value })));
-    assertExact(JSON.parse(BSON.EJSON.stringify({ value }, { relaxed: false })), id);
   }
 });
 
@@ -146,20 +129,5 @@ describe('with a server', { skip: missing('mongodb') }, () => {
   test('a String _id is read as it was written', async () => {
     const { _id } = await Tag.create({ name: 'x' });
     assert.equal((await Tag.findOne().lean())._id, _id);
-  });
-
-  test('BigInt sorts across 10^18, String only in base32', async () => {
-    for (const [name, type, next, sorts] of [
-      ['BigInts', BigInt, crossingFlake().nextId, true],
-      ['Texts', String, crossingFlake().nextIdString, false],
-      ['Base32', String, crossingFlake().nextIdBase32, true],
-    ]) {
-      const Row = mongoose.model(name, new mongoose.Schema({ _id: { type, default: next } }));
-      await Row.insertMany(Array.from({ length: 20 }, () => ({})));
-      const ids = (await Row.find().sort({ _id: 1 })).map(({ _id }) => _id);
-      assert.ok(cross(ids));
-      assert.equal(ids.join() === byValue(ids).join(), sorts, name);
-      if (sorts) assert.equal(await Row.countDocuments({ _id: { $gt: ids[4] } }), 15);
-    }
   });
 });
