@@ -56,7 +56,7 @@ function decode(text) {
  */
 function formsOf(part) {
   const decoded = decode(part);
-  const encoded = encodeURIComponent(decoded.replace(/\p{Cs}/gu, '\ufffd'));
+  const encoded = encodeURIComponent(decoded.replace(/[\ud800-\udfff]/gu, '\ufffd'));
   const lower = encoded.replace(/%../g, (code) => code.toLowerCase());
   const spaced = decode(part.replaceAll('+', ' '));
   const inForm = String(new URLSearchParams({ '': decoded })).slice(1);

@@ -2,7 +2,7 @@
 // Loads this platform's addon of snowdrift or of snowdrift-zookeeper, or reports the missing package.
 
 const { readdirSync } = require('node:fs');
-const { join } = require('node:path');
+const { basename, dirname, join } = require('node:path');
 
 const { SnowFlakeError, isMissing } = require('../messages/errors.js');
 
@@ -34,7 +34,9 @@ const packageOf = (name, target) => `@${name}-${target}`.replace('-', '/');
 
 /** Whether this code is in a bundle of the application: then it is in another file. In the package it is in core-*.js. */
 const isBundled =
-  typeof __filename !== 'string' || !/[\\/]runtime[\\/](addon|core-\w+)\.js$/.test(__filename);
+  typeof __filename !== 'string' ||
+  basename(dirname(__filename)) !== 'runtime' ||
+  !['addon.js', 'core'].includes(basename(__filename).split('-', 1)[0]);
 
 /** The system's name of the processor, from Node 18.9 on. It loads node:os only if it is needed. */
 const machineName = () => require('node:os').machine?.() ?? arch;

@@ -16,7 +16,7 @@ const { now } = Date;
 const isRuntime = (name) => Object.hasOwn(process.versions, name);
 
 /** Whether Date.now is real. A test framework's fake may be stopped. */
-const isNative = /\[native code\]/.test(Function.prototype.toString.call(now));
+const isNative = Function.prototype.toString.call(now).includes('[native code]');
 
 const systemNow = isNative ? now : () => Date.now();
 
