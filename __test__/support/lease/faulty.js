@@ -73,21 +73,11 @@ function faulty({ stored = new Map(), ...options } = {}) {
         slots.map((slot) => ({ key, datacenterId, ...slot })),
       );
     },
-    get namespace() {
-      return find('namespace');
-    },
     slot: (workerId) => store.slots.find((slot) => slot.workerId === workerId),
     count: (does) => store.calls.filter((call) => call.does === does).length,
     replace: (workerId, changes) => replace(store.slot(workerId), changes),
     /** What a lost table, key or server does. */
     lose: () => stored.clear(),
-    /** Loses a bucket, or the namespace. */
-    loseOne: (key) => stored.delete(root + key),
-    /** Takes the records of an earlier time back. */
-    restore(backup) {
-      stored.clear();
-      for (const [key, value] of backup) stored.set(key, value);
-    },
     /** Another holder takes a slot over, as of the store's time `now`. */
     steal(workerId, { ttl = 60_000, now = (options.now ?? Date.now)() } = {}) {
       const slot = store.slot(workerId);

@@ -175,9 +175,4 @@ function slotsOf(store) {
   });
 }
 
-/** A store's clock, Unix ms. */
-function clockOf(store) {
-  return withRegister(store, (register) => register.now({ signal }));
-}
-
-module.exports = { clockOf, createNamespace, deleteNamespace, deleteRecord, slotsOf };
+module.exports = { createNamespace, deleteNamespace, deleteRecord, slotsOf };
