@@ -53,22 +53,6 @@ test('the inventory has the unsafe of each room, and a reason', () => {
   );
 });
 
-test('a comment beside each unsafe block gives its reason', () => {
-  const without = [];
-  for (const path of rust) {
-    const code = codeOf(path);
-    const lines = read(path).split('\n');
-    code.forEach((line, at) => {
-      if (!/\bunsafe(?: \{|$| impl\b)/.test(line)) return;
-      // Above it, or above the statement that it is in.
-      const above = lines.slice(Math.max(0, at - 6), at);
-      if (!above.some((text) => /^\s*\/\/ SAFETY: \S/.test(text)))
-        without.push(`${path}:${at + 1}`);
-    });
-  }
-  assert.deepEqual(without, []);
-});
-
 test('no script runs at an installation, and nothing is installed beside the package', () => {
   const others = ['npm', 'packages'].flatMap((folder) => filesOf(folder, 'package.json'));
   assert.ok(others.length > 20, String(others));
