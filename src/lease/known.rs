@@ -33,8 +33,6 @@ pub(super) struct Search {
     /// A bucket of one line that is free and issues later than others: its ceiling, and the number.
     pub late: Option<(Tick, u64)>,
     pub look: Look,
-    /// Whether this host's pages were looked at while this process had the lock: nobody opens another one as long as it has.
-    pub has_looked: bool,
     /// The line of a page that this process has ended, to take it over.
     pub over: Option<Over>,
     pub holders: Vec<(u64, Option<Holder>)>,

@@ -35,13 +35,12 @@ impl<P: Clone> Machine<P> {
             return self.write(before, Record::Namespace(raised), here);
         }
         self.is_lost = false;
-        let has_looked = self.search.has_looked;
-        self.search.has_looked = here.host.lock();
-        // As long as this process has the lock, no other one opens a page.
-        if !has_looked && let Some(command) = self.join(namespace.id, here) {
+        // The lock first: another process may open a page before this one has it, or after it was taken away.
+        let has_lock = here.host.lock();
+        if let Some(command) = self.join(namespace.id, here) {
             return command;
         }
-        if !self.search.has_looked {
+        if !has_lock {
             return Command::Locked;
         }
         if self.time.is_none() {
