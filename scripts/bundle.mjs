@@ -24,13 +24,13 @@ const EXPORTS = /^module\.exports = (\{[^}]*\});$/m;
 const LOADER = `const modules = { __proto__: null };
 const loaded = { __proto__: null };
 
-/** Adds modules. V8 compiles those in parentheses at once. */
-const add = (more) => Object.assign(modules, more);
+/** Adds the modules of a file. A test runner may have emptied the cache of \`require\`, so the file keeps none itself. */
+const add = (file) => Object.assign(modules, file(add, need));
 
 /** What \`require\` of a module returns. @param load loads the file that has it, unless that is loaded */
 function need(path, load) {
   if (path in loaded) return loaded[path].exports;
-  if (load !== undefined && !(path in modules)) load();
+  if (load !== undefined && !(path in modules)) add(load());
   const module = { exports: {} };
   loaded[path] = module;
   try {
@@ -92,7 +92,7 @@ export function bundle(folder) {
   const { parts, atOnce } = divide(texts);
   // In the names, so that a process whose package was replaced finds no file of another version.
   const build = createHash('sha256')
-    .update(JSON.stringify([...texts]))
+    .update(JSON.stringify([...texts]) + readFileSync(new URL(import.meta.url)))
     .digest('hex')
     .slice(0, 8);
   // As deep as most modules, and where the addon is looked for: their other paths stay right.
@@ -107,19 +107,22 @@ export function bundle(folder) {
       if (part === undefined) return `${arrow}require('${specifier(file, target)}')`;
       if (part.with === target && fileOf(part) !== file) {
         used.add(first);
-        return `${arrow}need('${target}', () => require('${specifier(file, fileOf(part))}'))`;
+        return `${arrow}need('${target}', () => ${loading(file, part)})`;
       }
       used.add(part);
       return `${arrow}need('${target}')`;
     });
 
-  /** The lines that load parts. */
-  const loads = (file, used, names = 'need') =>
-    [...new Set([first, ...PARTS.filter((part) => used.has(part))])]
-      .filter((part) => fileOf(part) !== file)
-      .map((part) => [part, `require('${specifier(file, fileOf(part))}');\n`])
-      .map(([part, load]) => (part === first ? `const { ${names} } = ${load}` : load))
-      .join('');
+  const loading = (file, part) => `require('${specifier(file, fileOf(part))}')`;
+
+  /** The lines that load the first file, and add others. */
+  function loads(file, used) {
+    const others = PARTS.filter((part) => part !== first && used.has(part));
+    const names = others.length === 0 ? 'need' : 'add, need';
+    return `const { ${names} } = ${loading(file, first)};\n${adds(file, others)}`;
+  }
+
+  const adds = (file, parts) => parts.map((part) => `add(${loading(file, part)});\n`).join('');
 
   for (const path of parts.keys()) rmSync(join(code, path));
   for (const part of PARTS) {
@@ -131,14 +134,15 @@ export function bundle(folder) {
       const made = `function (module, exports) {\n${body}}`;
       return `'${path}': ${atOnce.has(path) ? `(${made})` : made},\n`;
     });
+    const head = `'use strict';\n// Modules, each as its file has it, put together by scripts/bundle.mjs.\n`;
+    const others = PARTS.filter((each) => each !== first && each !== part && used.has(each));
+    // V8 compiles functions in parentheses at once.
+    const modules = `(function (add, need) {\n${adds(file, others)}return {\n${functions.join('\n')}};\n})`;
     writeFileSync(
       join(code, file),
-      [
-        `'use strict';\n// Modules, each as its file has it, put together by scripts/bundle.mjs.\n`,
-        part === first ? LOADER : loads(file, used, 'add, need'),
-        `add({\n${functions.join('\n')}});\n`,
-        'module.exports = { add, need };\n',
-      ].join('\n'),
+      part === first
+        ? `${head}\n${LOADER}\nadd(${modules});\n\nmodule.exports = { add, need };\n`
+        : `${head}\nmodule.exports = ${modules};\n`,
     );
   }
   for (const path of paths) {

@@ -271,3 +271,34 @@ test('a process whose package was replaced by another version runs no code of it
     rmSync(place, { recursive: true, force: true });
   }
 });
+
+/** Takes leases after a test runner has emptied the cache of `require`, as jest.resetModules() does. */
+const EMPTIED = `
+  const { SnowFlake, SnowFlakeError } = require(process.env.PACKAGE);
+  for (const path of Object.keys(require.cache)) delete require.cache[path];
+  const { memory } = require(process.env.PACKAGE + '/js/stores/memory.js');
+  async function main() {
+    const flake = await SnowFlake.lease(memory());
+    console.log(flake instanceof SnowFlake, typeof flake.nextId());
+    await flake.close();
+    await SnowFlake.lease('redis://127.0.0.1:1').catch((error) =>
+      console.log(error instanceof SnowFlakeError, error.message));
+  }
+  main();
+`;
+
+test('a process whose cache of modules was emptied takes leases by the package that it has loaded', async () => {
+  const place = createReachable();
+  try {
+    const PACKAGE = join(place, 'snowdrift');
+    await install(PACKAGE);
+    const { stdout, stderr } = await runScript(EMPTIED, { env: { PACKAGE, datacenterId: '1' } });
+    assert.match(
+      stdout,
+      /^true bigint\ntrue a lease from redis:\/\/ needs the package 'ioredis'/,
+      stderr,
+    );
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+});
