@@ -130,21 +130,13 @@ test('prototypes without an end are refused', () => {
   );
 });
 
-test('an option of a polluted Object.prototype hides none that is inherited from another object', () => {
-  Object.prototype.workerId = 7;
+test('an option of a polluted Object.prototype is not given, and hides none that is inherited from another object', () => {
+  Object.assign(Object.prototype, { workerId: 7, lease: undefined });
   try {
-    assert.equal(new SnowFlake(Object.create(node)).workerId, 1);
+    const flake = new SnowFlake(Object.create(node));
+    assert.deepEqual([flake.workerId, flake.lease], [1, null]);
   } finally {
-    delete Object.prototype.workerId;
-  }
-});
-
-test('an option of a polluted Object.prototype is not given', () => {
-  Object.prototype.lease = undefined;
-  try {
-    assert.equal(new SnowFlake(node).lease, null);
-  } finally {
-    delete Object.prototype.lease;
+    for (const name of ['workerId', 'lease']) delete Object.prototype[name];
   }
 });
 
