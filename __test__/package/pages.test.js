@@ -24,7 +24,6 @@ const {
   runShell,
   runSql,
   runTests,
-  syntaxErrors,
 } = require('../support/page.js');
 const { KEY, toBase64, withOwnKey } = require('../support/public-ids.js');
 
@@ -116,23 +115,6 @@ test('each page with blocks is run here, or by the test that ELSEWHERE names', (
     assert.ok(blocksOf(page).length > 0, `${page} has no blocks`);
     assert.ok(readFileSync(join(__dirname, '..', file), 'utf8').includes(`'${page}'`), page);
   }
-});
-
-/** What can be read without its reader's tools. */
-const READ = ['js', 'ts', 'json', 'yaml', 'sh'];
-
-test('each block can be read, by itself', async () => {
-  const blocks = pages
-    .flatMap((page) => blocksOf(page))
-    .filter(({ language }) => READ.includes(language));
-  assert.ok(blocks.length > 100, String(blocks.length));
-  assert.deepEqual(await syntaxErrors(blocks), []);
-  const broken = [
-    ['js', "require('snowdrift'"],
-    ['ts', 'const id: = 1n;'],
-    ['sh', 'if true'],
-  ].map(([language, code], line) => ({ page: 'a', line, language, given: '', code }));
-  assert.equal((await syntaxErrors(broken)).length, broken.length);
 });
 
 test('the API page is up to date: run node scripts/api.mjs if this fails', async () => {

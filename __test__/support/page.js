@@ -312,46 +312,6 @@ async function runTests(page, runner) {
   });
 }
 
-/** What is wrong with the syntax of blocks, as texts: TypeScript and the shell read them, and run nothing. */
-function syntaxErrors(blocks) {
-  return within(async (cwd) => {
-    const where = ({ page, line }, ending) => `${page.replaceAll('/', '_')}-${line}.${ending}`;
-    const programs = [];
-    const scripts = [];
-    for (const block of blocks) {
-      const { language, given, code } = block;
-      if (language === 'json') JSON.parse(code);
-      else if (language === 'yaml') environmentIn(block);
-      else if (language === 'sh') {
-        scripts.push(where(block, 'sh'));
-        writeFileSync(join(cwd, scripts.at(-1)), `${given}\n${code}`);
-      } else {
-        const { source, ending } = programOf(block);
-        programs.push(where(block, ending));
-        writeFileSync(join(cwd, programs.at(-1)), source);
-      }
-    }
-    const flags = '--noCheck --noEmit --noResolve --noLib --allowJs --ignoreConfig --types'.split(
-      ' ',
-    );
-    const options = [
-      ...flags,
-      '',
-      '--module',
-      'node20',
-      '--target',
-      'es2022',
-      '--experimentalDecorators',
-    ];
-    const tsc = await run(process.execPath, [TSC, ...options, ...programs], { cwd });
-    // It also misses the libraries, at no place.
-    const errors = tsc.stdout.match(/^.*\(\d+,\d+\): error .*$/gm) ?? [];
-    const each = 'for file; do sh -n "$file" || echo "$file"; done';
-    const sh = await run('sh', ['-c', each, 'sh', ...scripts], { cwd });
-    return [...errors, ...sh.stdout.split('\n').filter(Boolean)];
-  });
-}
-
 /** `npx snowdrift` is this one, `npm` is asked for nothing that there is not. */
 const NPX = `#!/usr/bin/env node
 const [name, ...args] = process.argv.slice(2);
@@ -442,7 +402,6 @@ module.exports = {
   runShell,
   runSql,
   runTests,
-  syntaxErrors,
   within,
   writeProgram,
 };
