@@ -11,6 +11,7 @@ const {
   readFileSync,
   readdirSync,
   rmSync,
+  symlinkSync,
 } = require('node:fs');
 const { join } = require('node:path');
 const { test } = require('node:test');
@@ -74,6 +75,52 @@ for (const [who, id] of [
     }
   });
 }
+
+/** Loads all that a package exports, both ways, and an error of each kind of entry. */
+const ENTRIES = `
+  const { exports } = require(process.env.PACKAGE + '/package.json');
+  const { SnowFlakeError, SnowFlake } = require(process.env.PACKAGE);
+  async function main() {
+    const unlike = [];
+    for (const [name, { default: file = exports[name] }] of Object.entries(exports)) {
+      if (!file.endsWith('.js')) continue;
+      const path = require('node:path').join(process.env.PACKAGE, file);
+      const names = Object.keys(require(path)).sort().join();
+      const { default: _, 'module.exports': __, ...imported } = await import(path);
+      if (Object.keys(imported).sort().join() !== names) unlike.push(name);
+    }
+    const of = (name) => require(process.env.PACKAGE + '/js/' + name);
+    const calls = [
+      () => of('id.js').parse('x'),
+      () => of('public.js').publicIds('x'),
+      () => of('stores/postgres.js').postgres(1),
+      () => SnowFlake.lease(of('stores/etcd.js').etcd({ wrong: 1 })),
+      () => SnowFlake.lease('etcd://'),
+    ];
+    const foreign = [];
+    for (const call of calls) {
+      await (async () => call())().then(
+        () => foreign.push(String(call)),
+        (error) => error instanceof SnowFlakeError || foreign.push(call + ': ' + error),
+      );
+    }
+    console.log(JSON.stringify({ unlike, foreign }));
+  }
+  main();
+`;
+
+test('what the package exports can be imported by name, and shares one class of errors', async () => {
+  const place = createReachable();
+  try {
+    await install(place);
+    symlinkSync(join(ROOT, 'node_modules'), join(place, 'node_modules'), 'junction');
+    const { stdout, stderr } = await runScript(ENTRIES, { env: { PACKAGE: place } });
+    assert.notEqual(stdout, '', stderr);
+    assert.deepEqual(JSON.parse(stdout), { unlike: [], foreign: [] });
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+});
 
 test('nothing but the code of leases is loaded late', async () => {
   const place = createReachable();
