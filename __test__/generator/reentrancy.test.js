@@ -294,23 +294,6 @@ test('calls of nextIdAsync() are served in their order, and when the instance is
   }
 });
 
-test('each call of nextIdAsync() waits for maxWait at most, however long others wait before it', async () => {
-  const clock = standing(Date.now());
-  const flake = new SnowFlake(own({ clock, clockBack: 'wait', maxWait: 40 }));
-  flake.nextId();
-  clock.now -= 30;
-  const early = Array.from({ length: 3 }, () => flake.nextIdAsync());
-  const [first, ...others] = await limitWait(Promise.allSettled(early), 'the end of the waits', {
-    ms: 60_000,
-    giveUp: () => flake.close(),
-  });
-  assert.equal(first.reason.code, 'ERR_SNOWFLAKE_CLOCK_BACK');
-  assert.ok(others.every(({ reason }) => reason.code === 'ERR_SNOWFLAKE_CLOCK_BACK'));
-  // All of them waited at one time: once, until the tick after the last one, and not a second time.
-  const { waits, waitedMs } = flake.stats();
-  assert.deepEqual([waits, waitedMs], [3, 3 * 31]);
-});
-
 test('a batch that is refused draws nothing, by an own clock and of strings', () => {
   const clock = standing(Date.now());
   const flake = new SnowFlake(own({ clock, maxWait: 0 }));
