@@ -168,6 +168,18 @@ hostTest('a slot that was lost moves all of them to one new slot, with one warni
   assert.deepEqual(warnings, ['SNOWFLAKE_SLOT_LOST']);
 });
 
+hostTest(
+  'a slot that another one gave up is lost at once, before its holder has looked',
+  async () => {
+    const store = faulty();
+    const [first, second] = [await leased(store), await leased(store)];
+    second.nextId();
+    first.afterRestore();
+    assert.deepEqual([second.lease.state, second.lease.lost], ['lost', 'restored']);
+    refuses(second.nextId, 'ERR_SNOWFLAKE_LEASE_EXPIRED');
+  },
+);
+
 hostTest('a node that a host has leased is not opened otherwise', async () => {
   const flake = await leased(memory());
   const { workerId } = flake;

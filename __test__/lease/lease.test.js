@@ -315,6 +315,18 @@ test('the first lease of a namespace in a store that may forget waits for the ho
   assert.notEqual(second.workerId, flake.workerId);
 });
 
+test('a lease whose floor is half an hour ahead waits for no ID', async () => {
+  const stored = new Map();
+  await leased(memory({ stored }));
+  const floor = Date.now() - layouts.node.epoch + 1_800_000;
+  const record = stored.get('default/namespace');
+  stored.set('default/namespace', record.replace(/^floor .*$/m, `floor ${floor}`));
+  const start = time.passed;
+  const flake = await leased(memory({ stored }));
+  assert.ok(time.passed - start < 100, `${time.passed - start} ms`);
+  refuses(flake.nextId, 'ERR_SNOWFLAKE_WINDOW');
+});
+
 test('a burst may run maxAhead from the first ID on', async () => {
   const layout = { ...layouts.node, sequenceBits: 1 };
   const flake = await leased(memory(), { layout, maxAhead: 60_000, ttl: 1000 });
