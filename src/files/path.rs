@@ -73,6 +73,18 @@ pub fn identity_at(path: &Path) -> io::Result<Identity> {
     identity_of(&file)
 }
 
+/// The identity of this file, whose metadata were just read.
+#[cfg(unix)]
+pub fn identity_found(_: &File, found: &fs::Metadata) -> io::Result<Identity> {
+    Ok(identity(found))
+}
+
+/// The identity of this file.
+#[cfg(windows)]
+pub fn identity_found(file: &File, _: &fs::Metadata) -> io::Result<Identity> {
+    identity_of(file)
+}
+
 /// The identity of this file.
 #[cfg(windows)]
 pub fn identity_of(file: &File) -> io::Result<Identity> {

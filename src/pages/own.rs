@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 use crate::core::fault::{Class, Failure, fault};
 use crate::files::access::{Insecure, check_own};
-use crate::files::path::{Identity, identity_of};
+use crate::files::path::{Identity, identity_found, identity_of};
 use crate::files::{system, whole};
 
 const README: &str = "README";
@@ -68,7 +68,7 @@ pub fn open_page(path: &Path, uid: u32) -> Result<(File, Metadata, Identity), Fa
         return Err(not_a_file(false));
     }
     check_owner(&found, path, uid)?;
-    let identity = identity_of(&file).map_err(failed("identify"))?;
+    let identity = identity_found(&file, &found).map_err(failed("identify"))?;
     Ok((file, found, identity))
 }
 

@@ -4,6 +4,7 @@ use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use crate::core::fault::{Fault, fault};
 
@@ -53,8 +54,10 @@ pub fn start_of(pid: u32) -> Option<u64> {
 /// The user's ID outside of this process's user namespace. Rootless containers map user IDs, and may share the
 /// directory with the host.
 pub fn outer_user(uid: u32) -> u32 {
-    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    let outer = map.lines().find_map(|line| {
+    // A process with several threads cannot change its namespace.
+    static MAP: LazyLock<String> =
+        LazyLock::new(|| fs::read_to_string("/proc/self/uid_map").unwrap_or_default());
+    let outer = MAP.lines().find_map(|line| {
         let mut numbers = line.split_ascii_whitespace().map(str::parse::<u32>);
         let [first, outer, count] =
             [numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?];
