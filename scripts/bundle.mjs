@@ -33,11 +33,13 @@ function need(path, load) {
   if (load !== undefined && !(path in modules)) add(load());
   const module = { exports: {} };
   loaded[path] = module;
+  let hasRun = false;
   try {
     modules[path](module, module.exports);
-  } catch (failure) {
-    delete loaded[path];
-    throw failure;
+    hasRun = true;
+  } finally {
+    // Not by a catch: Node shows the line that threw last.
+    if (!hasRun) delete loaded[path];
   }
   return module.exports;
 }
