@@ -301,23 +301,32 @@ const REPLACED = `
   const { SnowFlake } = require(process.env.PACKAGE);
   renameSync(process.env.PACKAGE, process.env.PACKAGE + '-old');
   renameSync(process.env.OTHER, process.env.PACKAGE);
+  if (process.env.USER_ID) process.setuid(Number(process.env.USER_ID));
   const store = { name: 'mine', read() {}, write() {}, now() {} };
   SnowFlake.lease(store).catch(({ code, message }) => console.log(code + ': ' + message));
 `;
 
-test('a process whose package was replaced by another version runs no code of it', async () => {
-  const place = createReachable();
-  try {
-    const [PACKAGE, OTHER] = ['snowdrift', 'other'].map((name) => join(place, name));
-    await install(PACKAGE);
-    await install(OTHER, (code) => appendFileSync(join(code, 'lease/open.js'), '// Changed.\n'));
-    const env = { PACKAGE, OTHER, datacenterId: '1' };
-    const { stdout, stderr } = await runScript(REPLACED, { env });
-    assert.ok(stdout.startsWith(`${LOST} it was removed or replaced`), stdout + stderr);
-  } finally {
-    rmSync(place, { recursive: true, force: true });
-  }
-});
+for (const [who, USER_ID] of [
+  ['', ''],
+  [', whichever user it is', String(NOBODY)],
+]) {
+  test(`a process whose package was replaced by another version runs no code of it${who}`, {
+    skip: USER_ID !== '' && noOtherUser(),
+  }, async () => {
+    const place = createReachable();
+    try {
+      const [PACKAGE, OTHER] = ['snowdrift', 'other'].map((name) => join(place, name));
+      await install(PACKAGE);
+      await install(OTHER, (code) => appendFileSync(join(code, 'lease/open.js'), '// Changed.\n'));
+      chmodSync(place, 0o755);
+      const env = { PACKAGE, OTHER, USER_ID, datacenterId: '1' };
+      const { stdout, stderr } = await runScript(REPLACED, { env });
+      assert.ok(stdout.startsWith(`${LOST} it was removed or replaced`), stdout + stderr);
+    } finally {
+      rmSync(place, { recursive: true, force: true });
+    }
+  });
+}
 
 /** Takes leases after a test runner has emptied the cache of `require`, as jest.resetModules() does. */
 const EMPTIED = `

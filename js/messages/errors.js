@@ -121,6 +121,17 @@ function needsPackage(what, name, cause) {
   return fromCaller(configError(message, { cause }), needsPackage);
 }
 
+/** Whether the present user of this process cannot find the files of this package. */
+function isHidden() {
+  const { statSync } = require('node:fs');
+  try {
+    statSync(__filename);
+    return false;
+  } catch (failure) {
+    return /** @type {Failure} */ (failure).code === 'EACCES';
+  }
+}
+
 /**
  * The error for a part of this package that cannot be loaded now. After another version was installed the part is missing:
  * a package's files have names of their own.
@@ -129,15 +140,13 @@ function needsPackage(what, name, cause) {
  */
 function lacksPart(what, cause) {
   const failure = /** @type {Failure} */ (cause ?? NONE);
-  const isLost = isMissing(failure) || failure.code === 'EACCES';
+  const isUnreadable = failure.code === 'EACCES' || (isMissing(failure) && isHidden());
   const lack = isMissing(failure) ? lackOfFiles() : faults().lackOf(failure);
-  const why = hasChangedUser()
-    ? 'its present user cannot read it: call SnowFlake.lease() before process.setuid()'
-    : 'it was removed or replaced since this process loaded it: start the process again';
-  return configError(
-    `cannot load the code of ${what} in this package: ${lack ?? (isLost ? why : describe(cause))}`,
-    { cause },
-  );
+  const lost = 'it was removed or replaced since this process loaded it: start the process again';
+  const unreadable =
+    'its present user cannot read it: call SnowFlake.lease() before process.setuid()';
+  const why = isUnreadable ? unreadable : isMissing(failure) ? lost : describe(cause);
+  return configError(`cannot load the code of ${what} in this package: ${lack ?? why}`, { cause });
 }
 
 /** Kept here, since a later replacement would see the channels. */
