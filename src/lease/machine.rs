@@ -166,11 +166,11 @@ impl<P: Clone> Machine<P> {
             return self.search(here);
         };
         let (page, stage) = (&page.clone(), *stage);
-        let has_ended = here.host.phase(page) == Phase::Ended;
+        let has_ended = |here: &Here<'_, P>| here.host.phase(page) == Phase::Ended;
         match stage {
             Stage::Freeing(last) => self.free(page, last, here),
-            Stage::Using(_) if has_ended => self.leave_ended(page, here),
-            Stage::Joining if has_ended || self.is_closing => {
+            Stage::Using(_) if has_ended(here) => self.leave_ended(page, here),
+            Stage::Joining if has_ended(here) || self.is_closing => {
                 here.host.leave(page);
                 self.user = None;
                 self.plan(here)
@@ -179,7 +179,7 @@ impl<P: Clone> Machine<P> {
             Stage::Using(None) => self.renew(page, here),
             Stage::Using(Some(joined)) => self.prove(page, joined, here),
             Stage::Joining | Stage::Taking => self.look(here),
-            Stage::Checking if has_ended || self.is_closing => self.give_up(page, here),
+            Stage::Checking if has_ended(here) || self.is_closing => self.give_up(page, here),
             Stage::Checking => self.call(Call::Read(Key::Namespace), here),
         }
     }

@@ -157,8 +157,10 @@ impl Directory {
         max_ahead: Tick,
         namespace: u64,
         owner: u64,
+        seen: Option<Arc<Page>>,
     ) -> Result<Page, Failure> {
-        let page = self.obtain(node, Terms { max_ahead, owner: Some(owner) })?;
+        let terms = Terms { max_ahead, owner: Some(owner) };
+        let page = self.obtain_after(node, terms, seen)?;
         page.notes().set_namespace(namespace);
         Ok(page)
     }
@@ -231,15 +233,20 @@ impl Directory {
     }
 
     /// Ends the node's page if it is leased, so that this host can make the node's next one, also where a stopped
-    /// process uses it. That one begins above what it issued.
-    pub fn end_leased(&self, node: &Node, seen: &[Arc<Page>]) -> Result<(), Failure> {
-        if let Some(page) = self.page_seen(&self.page_of(node), seen)?
+    /// process uses it. That one begins above what it issued. Returns the node's page.
+    pub fn end_leased(
+        &self,
+        node: &Node,
+        seen: &[Arc<Page>],
+    ) -> Result<Option<Arc<Page>>, Failure> {
+        let page = self.page_seen(&self.page_of(node), seen)?;
+        if let Some(page) = &page
             && page.lease_status().is_some()
             && !page.has_ended()
         {
             page.end_lease(Loss::Released);
         }
-        Ok(())
+        Ok(page)
     }
 
     /// Locks a key: a store, layout and datacenter. A process has the lock while it searches for the host's slot or

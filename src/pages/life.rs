@@ -14,6 +14,7 @@
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -45,7 +46,7 @@ struct PageSearch<'a> {
     /// The ID of the page that this search has created.
     created: u128,
     /// The page that this search has put away last.
-    away: Option<Page>,
+    away: Option<Arc<Page>>,
     /// The highest tick that the pages put away by this search may have issued.
     reached: Tick,
     /// The ID of the page whose cells cover what all earlier pages issued: see [`Page::earlier`].
@@ -58,6 +59,16 @@ impl Directory {
     /// Joins or creates the node's page with these terms. Replaces an unused page with other terms. The returned page
     /// is locked in shared mode and has both its names. It may not have begun yet.
     pub fn obtain(&self, node: &Node, terms: Terms) -> Result<Page, Failure> {
+        self.obtain_after(node, terms, None)
+    }
+
+    /// The same. `seen`: the node's page as the caller has seen it, so that it is not mapped again where it has ended.
+    pub(super) fn obtain_after(
+        &self,
+        node: &Node,
+        terms: Terms,
+        seen: Option<Arc<Page>>,
+    ) -> Result<Page, Failure> {
         let path = self.page_of(node);
         let mut search = PageSearch {
             directory: self,
@@ -70,6 +81,10 @@ impl Directory {
             knowing: 0,
             changes: 0,
         };
+        if let Some(seen) = seen.filter(|page| search.is_ended(page)) {
+            search.put_away(&seen)?;
+            search.away = Some(seen);
+        }
         for _ in 0..TRIES {
             if let Some(page) = search.attempt()? {
                 return Ok(page);
@@ -113,6 +128,15 @@ fn second_name(path: &Path, directory: &Path) -> io::Result<tempfile::NamedTempF
 }
 
 impl PageSearch<'_> {
+    /// Whether this is the node's page, and has ended.
+    fn is_ended(&self, page: &Page) -> bool {
+        let Header { node, boot_id, .. } = *page.header();
+        node == self.wanted.node
+            && !boot_id.is_other(&self.wanted.boot_id)
+            && page.has_ended()
+            && page.is_at(&self.path).unwrap_or(false)
+    }
+
     /// One attempt. `None` if the page changed meanwhile.
     fn attempt(&mut self) -> Result<Option<Page>, Failure> {
         let Some(mut page) = Page::map(&self.path, self.wanted.uid)? else {
@@ -132,7 +156,7 @@ impl PageSearch<'_> {
         }
         if !page.is_original() || page.has_ended() {
             self.put_away(&page)?;
-            self.away = Some(page);
+            self.away = Some(Arc::new(page));
             return Ok(None);
         }
         let is_wanted = header.terms == self.wanted.terms;
@@ -195,19 +219,20 @@ impl PageSearch<'_> {
     /// Gives the page the marker, unless it has it. Before that, ends the previous page and notes its last tick in this
     /// one. Returns whether the page has the marker.
     fn ensure_marked(&mut self, page: &Page) -> Result<bool, Failure> {
-        let away = self.away.take();
+        let marked = self.away.take().filter(|away| away.is_at(&self.marker).unwrap_or(false));
         let is_marker = || self.done(page.is_at(&self.marker));
-        if is_marker()? {
-            return Ok(true);
-        }
-        let linked = whole::if_possible(fs::hard_link(&self.path, &self.marker));
-        if self.done(linked)?.is_some() {
-            return is_marker();
+        if marked.is_none() {
+            if is_marker()? {
+                return Ok(true);
+            }
+            let linked = whole::if_possible(fs::hard_link(&self.path, &self.marker));
+            if self.done(linked)?.is_some() {
+                return is_marker();
+            }
         }
         let sequence = page.sequence();
-        let marked = away.filter(|away| away.is_at(&self.marker).unwrap_or(false));
-        match marked.map_or_else(|| Page::map(&self.marker, self.wanted.uid), |page| Ok(Some(page)))
-        {
+        let map = || Page::map(&self.marker, self.wanted.uid).map(|page| page.map(Arc::new));
+        match marked.map_or_else(map, |page| Ok(Some(page))) {
             Ok(None) => return Ok(false),
             // Another process has just placed the marker.
             Ok(Some(marked)) if marked.is_same(page) => return Ok(true),

@@ -110,9 +110,10 @@ impl HostPages {
             return Ok(None);
         }
         let conflict = |failure: Failure| Failure::new(Class::Conflict, failure.fault);
+        let mut last = None;
         if let Some(directory) = directory {
             // What is no page of the node is in the way of this worker ID alone.
-            directory.end_leased(&node, &seen).map_err(|failure| match failure.class {
+            last = directory.end_leased(&node, &seen).map_err(|failure| match failure.class {
                 Class::Page => conflict(failure),
                 _ => failure,
             })?;
@@ -124,7 +125,9 @@ impl HostPages {
         let (namespace, owner) = (tenure.namespace.0, tenure.owner.0);
         let max_ahead = request.max_ahead();
         let (page, held) = match directory {
-            Some(directory) => (directory.pending(&node, max_ahead, namespace, owner)?, Held::Page),
+            Some(directory) => {
+                (directory.pending(&node, max_ahead, namespace, owner, last)?, Held::Page)
+            }
             None => (Page::pending_in_process(node, max_ahead, namespace, owner), Held::Window),
         };
         page.set_lease_word(word.bits());

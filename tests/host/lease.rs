@@ -45,7 +45,7 @@ fn lease(
     max_ahead: Tick,
     grant: &Grant,
 ) -> Result<Page, Failure> {
-    let page = directory.pending(node, max_ahead, grant.namespace, grant.owner)?;
+    let page = directory.pending(node, max_ahead, grant.namespace, grant.owner, None)?;
     page.notes().set_renewed(7, Some(START + 1000), 30);
     page.open_lease(grant.bounds, now() - 1);
     Ok(page)
@@ -222,7 +222,8 @@ fn repeated(tick_ms: i64, max_ahead: [Tick; 2], with_directory: bool) -> u64 {
     let directory = directory(shared.path());
     let tick = || layout.tick_at(clock.now().ms);
     let lease = |namespace, max_ahead| {
-        let page = directory.pending(&node, max_ahead, namespace, fastrand::u64(1..)).unwrap();
+        let page =
+            directory.pending(&node, max_ahead, namespace, fastrand::u64(1..), None).unwrap();
         page.open_lease(Window { floor: NEVER, ceiling: tick() + 1000 }, tick());
         Generator::leased(page, Box::new(clock.clone()))
     };
@@ -270,7 +271,8 @@ fn a_process_that_used_a_node_begins_above_ids_that_another_namespace_took_ahead
         let tick = || Layout::NODE.tick_at(clock.now().ms);
         let window = || Window { floor: NEVER, ceiling: tick() + 1000 };
         let lease = |namespace, used| {
-            let page = directory.pending(&node(3), 50, namespace, fastrand::u64(1..)).unwrap();
+            let page =
+                directory.pending(&node(3), 50, namespace, fastrand::u64(1..), None).unwrap();
             let generator = Generator::leased(page, Box::new(clock.clone()));
             // As the process's entry for the node does.
             generator.start_above(used);

@@ -154,7 +154,7 @@ fn what_any_thread_or_process_has_booked_is_lost_with_a_page_whose_ids_are_dispu
         let memory = tempfile::tempdir_in("/dev/shm").unwrap();
         let directory = Directory::find(Some(memory.path())).unwrap().unwrap();
         let node = Node::new(Layout::NODE, 1, 2).unwrap();
-        let page = directory.pending(&node, 0, 1, 2).unwrap();
+        let page = directory.pending(&node, 0, 1, 2, None).unwrap();
         page.open_lease(window(-1, 1000), 0);
         let clock = Arc::new(ManualClock::at(START));
         page.sequence().reserve(&Default::default(), &mut || clock_tick(&clock), |_| 4096).unwrap();
