@@ -2,12 +2,13 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `every_clock_path`, `plain_model`, `shared` | the sequencer, plain and shared, in every order of its steps |
+//! | `every_clock_path` | the sequencer, on every path of a clock |
+//! | `shared` | the sequencer and its pages, in every order of their steps |
 //! | `host` | a host's pages, as they are and simulated |
 //! | `storm` | processes that lease from a directory, killed and stopped |
 //! | `ring` | the ring |
 //! | `fuzz` | what fuzzing has found worth keeping |
-//! | `rule`, `model` | the sequencer's rule in its plainest form |
+//! | `rule`, `model` | the sequencer's rule in its plainest form, and the sequencer beside it |
 //! | `search` with its `fingerprint`, `steering`, `amount` | what several of these use |
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
@@ -19,7 +20,6 @@ mod fuzz;
 #[cfg(target_os = "linux")]
 mod host;
 mod model;
-mod plain_model;
 mod ring;
 mod rule;
 mod search;
@@ -28,3 +28,6 @@ mod shared;
 mod steering;
 #[cfg(target_os = "linux")]
 mod storm;
+
+// What the code of `src` that `shared` compiles names so.
+use shared::{core, files, generator, pages};

@@ -1,14 +1,15 @@
-//! The sequencer beside the plainest statement of its rules. Whatever happens to it, every answer is
-//! the rules', and no ID comes twice.
+//! The sequencer that ships beside the plain statement of its rule. Whatever happens to it, every answer is the rule's,
+//! and no ID comes twice.
 
 use std::collections::BTreeMap;
 
 use arbitrary::Arbitrary;
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::node::Node;
-use snowdrift::core::sequencer::{Block, HighMarks, NEVER, Stall, Window};
+use snowdrift::core::sequence::{Cells, Rules, Sequence};
+use snowdrift::core::sequencer::{Block, NEVER, Stall, Window};
 
-use crate::rule::{Rules, SequenceStart, Sequencer};
+use crate::rule::Sequencer;
 
 /// What happens to a sequencer.
 #[derive(Arbitrary, Clone, Debug)]
@@ -18,31 +19,83 @@ pub enum Event {
     Draw { step: i8, want: u32, unused: u32, max_lag: Option<u8> },
     /// The clock stands elsewhere.
     Leap { to: Tick },
-    /// A new sequencer goes on from the high marks.
+    /// Other cells go on above what was issued.
     Restart,
-    /// Only ticks from this one on, seen from the clock, may be issued, and so many of them.
+    /// So do these, and only ticks from this one on, seen from the clock, may be issued, and so many of them.
     Window { from: i8, width: u8 },
 }
 
-/// A sequencer, its clock, and what it has issued.
+/// Cells, and the rule beside them.
+pub struct Both {
+    pub shared: Sequence<Box<Cells>>,
+    pub rules: Rules,
+    pub plain: Sequencer,
+}
+
+impl Both {
+    pub fn new(layout: &Layout, rules: Rules) -> Both {
+        let Rules { may_raise, max_ahead, .. } = rules;
+        let shared = Sequence::new(Box::default(), layout);
+        Both { shared, rules, plain: Sequencer::new(layout, may_raise, max_ahead) }
+    }
+
+    /// In a window that a store has granted.
+    pub fn within(layout: &Layout, rules: Rules, window: Window) -> Both {
+        let mut both = Both::new(layout, rules);
+        both.plain.set_window(window);
+        // Which no cells begin in.
+        both.plain.start_above(0);
+        both.shared.memory().prepare(layout);
+        let closed = both.shared.closed().expect("closed");
+        both.shared.begin(&closed, window, None).expect("nobody else reopens");
+        both
+    }
+
+    pub fn reserve(&mut self, now: Tick, want: u64) -> Result<Block, Stall> {
+        self.draw(now, want, None)
+    }
+
+    /// With a lag, the ticks are counted on.
+    fn draw(&mut self, now: Tick, want: u64, lag: Option<Tick>) -> Result<Block, Stall> {
+        let (rules, mut clock) = (&self.rules, || now);
+        let answer = match lag {
+            Some(lag) => self.shared.reserve_counting(rules, &mut clock, want, lag),
+            None => self.shared.reserve(rules, &mut clock, |_| want),
+        };
+        // A random number is none of the rule's.
+        if !rules.random_start {
+            let plain = match lag {
+                Some(lag) => self.plain.reserve_counting(now, want, lag),
+                None => self.plain.reserve(now, want),
+            };
+            assert_eq!(answer, plain, "at {now}, lag {lag:?}");
+        }
+        answer
+    }
+
+    pub fn give_back(&mut self, block: &Block, unused: u64) -> bool {
+        let answer = self.shared.give_back(block, unused);
+        if !self.rules.random_start {
+            assert_eq!(answer, self.plain.give_back(block, unused), "{unused} of {block:?}");
+        }
+        answer
+    }
+}
+
+/// Both, their clock, and what they have issued.
 pub struct Model {
     layout: Layout,
-    rules: Rules,
-    sequencer: Sequencer,
+    both: Both,
+    window: Window,
     now: Tick,
     /// The first and the last ID of each block.
     issued: BTreeMap<u64, u64>,
 }
 
 impl Model {
-    pub fn new(layout: Layout, may_raise: bool, max_ahead: Tick, random: Option<u64>) -> Model {
-        let start = match random {
-            Some(seed) => SequenceStart::Random(fastrand::Rng::with_seed(seed)),
-            None => SequenceStart::Zero,
-        };
-        let rules = Rules { may_raise, max_ahead, start };
-        let sequencer = Sequencer::new(&layout, rules.clone(), HighMarks::default());
-        Model { layout, rules, sequencer, now: 50, issued: BTreeMap::new() }
+    pub fn new(layout: Layout, rules: Rules) -> Model {
+        let both = Both::new(&layout, rules);
+        Model { layout, both, window: Window::OPEN, now: 50, issued: BTreeMap::new() }
     }
 
     /// # Panics
@@ -54,86 +107,34 @@ impl Model {
                 self.draw(want.max(1).into(), unused.into(), max_lag.map(Tick::from));
             }
             Event::Leap { to } => self.now = to,
-            Event::Restart => {
-                let window = self.sequencer.window();
-                let high = *self.sequencer.high_marks();
-                self.sequencer = Sequencer::new(&self.layout, self.rules.clone(), high);
-                self.sequencer.set_window(window);
-            }
+            Event::Restart => self.restart(NEVER, Tick::MAX),
             Event::Window { from, width } => {
-                let floor = self.now.saturating_add(from.into()).max(NEVER);
-                let ceiling = floor.saturating_add(width.into());
-                self.sequencer.set_window(Window { floor, ceiling });
+                let from = self.now.saturating_add(from.into());
+                self.restart(from, from.saturating_add(width.into()));
             }
         }
+    }
+
+    fn restart(&mut self, floor: Tick, ceiling: Tick) {
+        let highest = self.both.shared.highest().max(self.both.shared.floor());
+        let floor = floor.max(highest).clamp(0, self.layout.last_tick());
+        self.window = Window { floor, ceiling: ceiling.max(NEVER) };
+        self.both = Both::within(&self.layout, self.both.rules, self.window);
     }
 
     fn draw(&mut self, want: u64, unused: u64, max_lag: Option<Tick>) {
-        let before = self.sequencer.clone();
-        let answer = match max_lag {
-            Some(max_lag) => self.sequencer.reserve_counting(self.now, want, max_lag),
-            None => self.sequencer.reserve(self.now, want),
-        };
-        match answer {
-            Ok(block) => {
-                assert!(block.len <= want);
-                self.is_at_the_rules_place(&block, &before, max_lag.unwrap_or(0));
-                let unused = unused.min(block.len);
-                self.issue(&Block { len: block.len - unused, ..block });
-                if unused > 0 {
-                    assert!(self.sequencer.give_back(&block, unused));
-                }
-            }
-            Err(stall) => {
-                assert_eq!(before.high_marks(), self.sequencer.high_marks(), "it changes nothing");
-                self.is_the_rules_stall(stall);
-            }
+        let Ok(block) = self.both.draw(self.now, want, max_lag) else { return };
+        let Window { floor, ceiling } = self.window;
+        assert!(block.tick > floor && block.tick <= ceiling && block.len <= want, "{block:?}");
+        // A tick that is given back whole counts as not begun; the plain one keeps its mark.
+        let unused = unused.min(if block.first == 0 { block.len - 1 } else { block.len });
+        self.issue(&Block { len: block.len - unused, ..block });
+        if unused > 0 {
+            assert!(self.both.give_back(&block, unused));
         }
-        assert!(self.sequencer.high_marks().marks.iter().all(|mark| *mark >= NEVER));
-    }
-
-    fn is_at_the_rules_place(&self, block: &Block, before: &Sequencer, lag: Tick) {
-        let (Model { now, layout, rules, .. }, tick) = (self, block.tick);
-        let window = before.window();
-        assert!(tick > window.floor && tick <= window.ceiling, "{block:?} in {window:?}");
-        assert!(
-            tick >= now - lag && tick <= now.saturating_add(rules.max_ahead),
-            "{block:?} at {now}"
-        );
-        let (current, last) = before.current();
-        if last < *now && last >= now - lag && window == Window::OPEN {
-            assert!(tick == last || tick == last + 1, "{tick} was not counted on from {last}");
-        }
-        // That it went on is the proof that numbers remained.
-        let counters = if rules.may_raise { layout.counters() } else { current + 1 };
-        let counter = counter_by_rule(before.high_marks(), counters, tick, true);
-        assert_eq!(Some(block.counter), counter, "{block:?} after {:?}", before.high_marks());
-    }
-
-    fn is_the_rules_stall(&self, stall: Stall) {
-        let Model { now, layout, rules, sequencer, .. } = self;
-        let Window { floor, ceiling: top } = sequencer.window();
-        match stall {
-            Stall::BeforeEpoch => assert!(*now < 0),
-            Stall::AtFloor { until } => assert_eq!(until, floor + 1 - rules.max_ahead),
-            Stall::AboveCeiling { ceiling } => assert_eq!(ceiling, top),
-            Stall::NoPage => panic!("a page is none of the sequencer's"),
-            Stall::TimeEnded => assert!(now.saturating_add(rules.max_ahead) > layout.last_tick()),
-            Stall::SequenceExhausted { until } | Stall::ClockBehind { until } => {
-                assert!(until > *now, "{stall:?} at {now}");
-                let mut later = sequencer.clone();
-                later.set_window(Window::OPEN);
-                let answer = later.reserve(until, 1);
-                // `until` is the earliest moment. That tick may be full already: the current one, or
-                // one that was taken ahead. The next stall says so.
-                let may_be_full = rules.max_ahead > 0 || sequencer.current().1 == until;
-                let on_time = match answer {
-                    Ok(_) | Err(Stall::TimeEnded) => true,
-                    Err(Stall::SequenceExhausted { until: next }) => may_be_full && next > until,
-                    Err(_) => false,
-                };
-                assert!(on_time, "{stall:?} was to end at {until}: {answer:?}");
-            }
+        let Both { shared, plain, rules } = &self.both;
+        if self.window == Window::OPEN && !rules.random_start {
+            assert_eq!(shared.high_marks(), *plain.high_marks());
         }
     }
 
@@ -156,13 +157,4 @@ impl Model {
         }
         self.issued.insert(first, last);
     }
-}
-
-/// DESIGN's rule, word for word: the smallest counter that may be used. A counter may be used when
-/// `tick` lies above its high mark, or when it is current, `tick` is its mark and numbers remain.
-fn counter_by_rule(high: &HighMarks, counters: usize, tick: Tick, remain: bool) -> Option<usize> {
-    (0..counters).find(|&counter| {
-        let mark = high.marks[counter];
-        tick > mark || (counter == high.current && tick == mark && remain)
-    })
 }

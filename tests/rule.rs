@@ -17,34 +17,8 @@
 //! fall back merely because the clock passed the highest tick of all: a later step back would meet
 //! the earlier run of counter 1 (`tests/every_clock_path.rs` finds that path).
 
-#![allow(dead_code, reason = "a fuzz target does not use all of it")]
-
-#[cfg(test)]
-#[path = "rule/tests.rs"]
-mod tests;
-
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::sequencer::{Block, HighMarks, NEVER, Stall, Window};
-
-/// Where the sequence numbers of a tick start.
-#[derive(Clone, Debug)]
-pub enum SequenceStart {
-    /// At 0.
-    Zero,
-    /// Anywhere in the lower half of the range, so that `id % n` is not skewed at low rates.
-    Random(fastrand::Rng),
-}
-
-/// What a sequencer may do, apart from counting.
-#[derive(Clone, Debug)]
-pub struct Rules {
-    /// Whether a step of the clock back may be answered with a larger counter value.
-    pub may_raise: bool,
-    /// How many ticks ahead of the clock may be taken rather than waited for.
-    pub max_ahead: Tick,
-    /// Where a tick's sequence starts.
-    pub start: SequenceStart,
-}
 
 /// Decides which IDs of one node come next.
 #[derive(Clone, Debug)]
@@ -53,28 +27,31 @@ pub struct Sequencer {
     /// The next sequence number of the current run; past `last_sequence` when it is used up.
     next: u64,
     window: Window,
-    rules: Rules,
+    /// Whether a step of the clock back may be answered with a larger counter value.
+    may_raise: bool,
+    /// How many ticks ahead of the clock may be taken rather than waited for.
+    max_ahead: Tick,
     counters: usize,
     last_sequence: u64,
     last_tick: Tick,
 }
 
 impl Sequencer {
-    /// A sequencer that remembers what an earlier one issued. With [`HighMarks::default`], a first one.
-    pub fn new(layout: &Layout, rules: Rules, high: HighMarks) -> Self {
+    /// A first one.
+    pub fn new(layout: &Layout, may_raise: bool, max_ahead: Tick) -> Self {
         Sequencer {
-            high,
-            // Which numbers of the current run were issued is not remembered: it counts as used up.
+            high: HighMarks::default(),
             next: layout.last_sequence() + 1,
             window: Window::OPEN,
-            rules,
+            may_raise,
+            max_ahead,
             counters: layout.counters(),
             last_sequence: layout.last_sequence(),
             last_tick: layout.last_tick(),
         }
     }
 
-    /// What a restart must remember.
+    /// The last tick issued under each counter value.
     pub fn high_marks(&self) -> &HighMarks {
         &self.high
     }
@@ -84,14 +61,9 @@ impl Sequencer {
         (self.high.current, self.high.marks[self.high.current])
     }
 
-    /// Other rules from now on; what was issued stays remembered.
-    pub fn set_rules(&mut self, rules: Rules) {
-        self.rules = rules;
-    }
-
-    /// The ticks that may be issued at present.
-    pub fn window(&self) -> Window {
-        self.window
+    /// Counts a tick as issued.
+    pub fn start_above(&mut self, tick: Tick) {
+        self.high.marks[0] = tick;
     }
 
     /// Another window from now on.
@@ -107,7 +79,7 @@ impl Sequencer {
         let tick = self.tick_in_use(now);
         match self.reserve_at(tick, want) {
             Err(Stall::SequenceExhausted { until }) => {
-                let by_clock = until - self.rules.max_ahead;
+                let by_clock = until - self.max_ahead;
                 if now >= by_clock {
                     self.reserve_at(until, want)
                 } else {
@@ -115,7 +87,7 @@ impl Sequencer {
                 }
             }
             Err(Stall::AtFloor { until }) => {
-                let by_clock = until - self.rules.max_ahead;
+                let by_clock = until - self.max_ahead;
                 if now >= by_clock {
                     self.reserve_at(until, want)
                 } else {
@@ -163,7 +135,7 @@ impl Sequencer {
     /// The tick to issue at: the clock's, or the current run's where that is ahead within bounds.
     fn tick_in_use(&self, now: Tick) -> Tick {
         let (_, current) = self.current();
-        if current > now && current - now <= self.rules.max_ahead { current } else { now }
+        if current > now && current - now <= self.max_ahead { current } else { now }
     }
 
     fn reserve_at(&mut self, tick: Tick, want: u64) -> Result<Block, Stall> {
@@ -185,9 +157,9 @@ impl Sequencer {
     }
 
     /// The smallest counter that may be used at `tick`, and the sequence number to go on from.
-    fn place_for(&mut self, tick: Tick) -> Result<(usize, u64), Stall> {
-        let HighMarks { ref marks, current } = self.high;
-        let counters = if self.rules.may_raise { self.counters } else { current + 1 };
+    fn place_for(&self, tick: Tick) -> Result<(usize, u64), Stall> {
+        let HighMarks { marks, current } = self.high;
+        let counters = if self.may_raise { self.counters } else { current + 1 };
         for (counter, &mark) in marks[..counters].iter().enumerate() {
             if counter > current && marks[current] == tick {
                 // The clock did not step back, the tick is full. Another counter value would give
@@ -195,7 +167,7 @@ impl Sequencer {
                 break;
             }
             if mark < tick {
-                return Ok((counter, self.first_sequence()));
+                return Ok((counter, 0));
             }
             if counter == current && mark == tick && self.next <= self.last_sequence {
                 return Ok((counter, self.next));
@@ -206,12 +178,5 @@ impl Sequencer {
         }
         let lowest = marks[..counters].iter().copied().min().unwrap_or(NEVER);
         Err(Stall::ClockBehind { until: lowest + 1 })
-    }
-
-    fn first_sequence(&mut self) -> u64 {
-        match &mut self.rules.start {
-            SequenceStart::Zero => 0,
-            SequenceStart::Random(random) => random.u64(0..=self.last_sequence / 2),
-        }
     }
 }

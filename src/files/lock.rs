@@ -35,6 +35,11 @@ pub fn within(
     Ok(true)
 }
 
+/// A pause for the process that has a lock.
+pub fn pause() {
+    thread::sleep(POLL);
+}
+
 /// The mode of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockMode {

@@ -10,6 +10,9 @@
 //! | `cursor` | writes and reads the fields of a record |
 //! | `access` | checks of owners and permissions |
 
+/// The file system. Tests replace it.
+pub use std::fs;
+
 pub mod access;
 pub mod cursor;
 pub mod lock;

@@ -1,4 +1,4 @@
-//! The beginning of a page, above the ticks of its node's earlier pages.
+//! The beginning of a page, above the ticks of its node's earlier pages, and its end.
 
 use super::header::Header;
 use super::page::Page;
@@ -68,5 +68,47 @@ impl Page {
                 return;
             }
         }
+    }
+
+    /// Opens a pending page with the window that the store confirmed, above the ticks of the node's earlier pages.
+    /// `now`: the clock's tick.
+    pub fn open_lease(&self, window: Window, now: Tick) {
+        let sequence = self.sequence();
+        // A page that another process has ended never begins again.
+        if let Some(closed) = sequence.closed().filter(|_| !sequence.is_begun()) {
+            let Earlier { floor, mark } = self.earlier(now);
+            let window = Window { floor: window.floor.max(floor), ..window };
+            let all = self.header().node.layout().last_sequence() + 1;
+            // If the layout has no tick left, this fails and the page stays closed.
+            let _ = sequence.begin(&closed, window, (mark > NEVER).then_some((mark, all)));
+        }
+        if !self.is_current() {
+            // Another process has replaced it. This is no failure, since a failure means that nothing was issued, but
+            // others may have joined the page.
+            self.end();
+        }
+    }
+
+    /// Ends the page: no process issues anything from it any more. Returns the highest tick that it or earlier pages
+    /// may have issued; `None` if the page was overwritten, so that this is unknown.
+    pub fn end(&self) -> Option<Tick> {
+        let is_known = self.is_possible();
+        // An impossible word issues nothing. Closing it would make it possible.
+        if !is_known && !self.sequence().is_word_possible(self.header().terms.max_ahead) {
+            return None;
+        }
+        let reached = self.sequence().end().highest().max(self.sequence().before());
+        is_known.then_some(reached)
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        self.sequence().has_ended()
+    }
+
+    /// Whether its cells are possible: see [`Sequence::is_possible`](crate::core::sequence::Sequence::is_possible). No other program writes to the process's own
+    /// memory.
+    pub fn is_possible(&self) -> bool {
+        self.place.is_none() || self.sequence().is_possible(self.header().terms.max_ahead)
     }
 }

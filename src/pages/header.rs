@@ -45,12 +45,13 @@ impl BootId {
         BootId(u128::from_str_radix(id.trim(), 16).unwrap_or_default().to_be_bytes())
     }
 
-    pub(super) fn is_unknown(&self) -> bool {
+    /// Whether the kernel reported none.
+    pub fn is_unknown(&self) -> bool {
         *self == BootId::default()
     }
 
     /// Whether both are known and differ. For an unknown boot see [`super::Page::may_be_old`].
-    pub(super) fn is_other(&self, than: &BootId) -> bool {
+    pub fn is_other(&self, than: &BootId) -> bool {
         self != than && !self.is_unknown() && !than.is_unknown()
     }
 }

@@ -16,10 +16,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::begin::Earlier;
 use super::directory::Directory;
 use super::header::{Header, Terms, name_prefix};
-use super::life::{CHANGE_PAUSE, TRIES};
+use super::life::TRIES;
 use super::own;
 use super::page::Page;
 use crate::core::clock::{Clock, SystemClock};
@@ -27,7 +26,6 @@ use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
 use crate::core::loss::Loss;
 use crate::core::node::Node;
-use crate::core::sequencer::{NEVER, Window};
 use crate::files::lock::{self, LockMode, USERS};
 use crate::files::path::is_at;
 
@@ -47,25 +45,6 @@ impl Page {
         page.cells().prepare(node.layout());
         page.notes().set_namespace(namespace);
         page
-    }
-
-    /// Opens a pending page with the window that the store confirmed, above the ticks of the node's earlier pages.
-    /// `now`: the clock's tick.
-    pub fn open_lease(&self, window: Window, now: Tick) {
-        let sequence = self.sequence();
-        // A page that another process has ended never begins again.
-        if let Some(closed) = sequence.closed().filter(|_| !sequence.is_begun()) {
-            let Earlier { floor, mark } = self.earlier(now);
-            let window = Window { floor: window.floor.max(floor), ..window };
-            let all = self.header().node.layout().last_sequence() + 1;
-            // If the layout has no tick left, this fails and the page stays closed.
-            let _ = sequence.begin(&closed, window, (mark > NEVER).then_some((mark, all)));
-        }
-        if !self.is_current() {
-            // Another process has replaced it. This is no failure, since a failure means that nothing was issued, but
-            // others may have joined the page.
-            self.end();
-        }
     }
 
     /// Ends a leased page. Keeps the first reason, but `Reverted` and `Restored` replace `Taken` and `Released`. The caller that
@@ -142,7 +121,7 @@ impl Page {
                 }
                 return Ok(is_usable);
             }
-            thread::sleep(CHANGE_PAUSE);
+            lock::pause();
         }
         Ok(false)
     }

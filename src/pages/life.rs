@@ -1,6 +1,7 @@
 //! The life of a host's pages: obtaining a node's page, and replacing one that lost its name.
 //!
-//! A page has two names: its own, and its node's [marker](MARKER). All processes that open the node follow these rules:
+//! A page has two names: its own, and its node's [marker](MARKER). All processes that open the node follow these rules,
+//! and `tests/shared` runs them step by step:
 //!
 //! 1. A page is created complete under its own name, unless the name exists. It is not begun.
 //! 2. Then it gets the marker. If the marker was another page's, that page is ended first, and its last tick is noted
@@ -11,12 +12,9 @@
 //! So a page that gets its name back, or is restored from a copy, issues nothing. A process may end a valid page by
 //! mistake: then all processes continue in the next one.
 
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 use super::directory::Directory;
 use super::header::{Header, MARKER, Terms};
@@ -27,15 +25,12 @@ use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequencer::NEVER;
-use crate::files::lock::LockMode;
-use crate::files::whole;
+use crate::files::lock::{self, LockMode};
+use crate::files::{fs, whole};
 
 /// Maximum number of attempts to find or create a page. More than a few are needed only if another program deletes the
 /// page each time.
 pub(super) const TRIES: usize = 100;
-
-/// Pause for another process that replaces a page.
-pub(super) const CHANGE_PAUSE: Duration = Duration::from_millis(1);
 
 /// A search for a node's page.
 struct PageSearch<'a> {
@@ -122,11 +117,6 @@ fn replacing(path: &Path, cause: io::Error) -> Failure {
     }
 }
 
-/// Gives the file at this path a second, temporary name.
-fn second_name(path: &Path, directory: &Path) -> io::Result<tempfile::NamedTempFile<()>> {
-    whole::named(directory, |name| fs::hard_link(path, name))
-}
-
 impl PageSearch<'_> {
     /// Whether this is the node's page, and has ended.
     fn is_ended(&self, page: &Page) -> bool {
@@ -168,7 +158,7 @@ impl PageSearch<'_> {
         // Another process may have replaced the page before this one locked it.
         if !is_locked || !page.is_named()? {
             self.changes += 1;
-            thread::sleep(CHANGE_PAUSE);
+            lock::pause();
             return Ok(None);
         }
         if !is_wanted {
@@ -269,8 +259,8 @@ impl PageSearch<'_> {
             _ if !sequence.is_begun() => sequence.note_before(0),
             _ => {}
         }
-        let named = whole::if_possible(second_name(&self.path, self.directory.path()));
-        let Some(marker) = self.done(named)? else { return Ok(false) };
+        let second = whole::named(self.directory.path(), |name| fs::hard_link(&self.path, name));
+        let Some(marker) = self.done(whole::if_possible(second))? else { return Ok(false) };
         if !self.done(page.is_at(marker.path()))? {
             return Ok(false);
         }

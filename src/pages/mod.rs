@@ -7,12 +7,12 @@
 //! | `processes` | the table of the processes that use a page, for people |
 //! | `contents` | the bytes of a page: beside its cells, notes on the previous page and the lease |
 //! | `own` | checks and writes this user's directory of pages and the files in it |
-//! | `page` | a page: memory, locks, end |
+//! | `page` | a page: memory and locks |
 //! | `names` | checks of a page's names and user before it issues |
 //! | `directory` | the directory of pages: location, owner, content; warnings of other users with the same node |
 //! | `sweep` | removes unused pages if there are many |
 //! | `life` | obtains and replaces a node's page |
-//! | `begin` | begins a page above the ticks of earlier pages |
+//! | `begin` | begins a page above the ticks of earlier pages, and ends it |
 //! | `word` | the lease word of a leased page, for `lease` |
 //! | `lease` | pages of slots leased from a store or a directory: joining, removal, and a lock for the search |
 //!

@@ -22,7 +22,6 @@ use super::header::{HEADER_BYTES, Header, MARKER, Terms};
 use super::own;
 use super::processes::{self, Process};
 use crate::core::fault::{Class, Failure, fault};
-use crate::core::layout::Tick;
 use crate::core::node::Node;
 use crate::core::sequence::{Cells, Sequence};
 use crate::files::lock::{self, LockMode, USERS};
@@ -254,32 +253,9 @@ impl Page {
         Snapshot { header: self.header, processes, lease: self.lease_status() }
     }
 
-    /// Ends the page: no process issues anything from it any more. Returns the highest tick that it or earlier pages
-    /// may have issued; `None` if the page was overwritten, so that this is unknown.
-    pub fn end(&self) -> Option<Tick> {
-        let is_known = self.is_possible();
-        // An impossible word issues nothing. Closing it would make it possible.
-        if !is_known && !self.sequence.is_word_possible(self.header.terms.max_ahead) {
-            return None;
-        }
-        let reached = self.sequence.end().highest().max(self.sequence.before());
-        is_known.then_some(reached)
-    }
-
-    /// Whether it has ended.
-    pub fn has_ended(&self) -> bool {
-        self.sequence.has_ended()
-    }
-
     /// The failure of a page with values that snowdrift never writes.
     pub fn overwritten(&self) -> Failure {
         Failure::new(Class::Page, fault!("page-overwritten", place: self.path()))
-    }
-
-    /// Whether its cells are possible: see [`Sequence::is_possible`]. No other program writes to the process's own
-    /// memory.
-    pub fn is_possible(&self) -> bool {
-        self.place.is_none() || self.sequence.is_possible(self.header.terms.max_ahead)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use arbitrary::Arbitrary;
 use snowdrift::core::layout::Layout;
+use snowdrift::core::sequence::Rules;
 
 use crate::model::{Event, Model};
 
@@ -27,7 +28,9 @@ pub fn check(input: Input) {
         epoch_ms: 0,
     };
     let Ok(layout) = layout.checked() else { return };
-    let mut model = Model::new(layout, input.may_raise, input.max_ahead.into(), input.random);
+    let (may_raise, max_ahead) = (input.may_raise, input.max_ahead.into());
+    let rules = Rules { may_raise, max_ahead, random_start: input.random.is_some() };
+    let mut model = Model::new(layout, rules);
     for event in input.events {
         model.apply(event);
     }

@@ -1,6 +1,21 @@
-//! The sequencer that several processes share: its steps in every order (`explore`), the lives of its pages (`lives`), and
-//! the code beside the plain sequencer (`plain`). `tests/loom` has it on weak memory.
+//! The sequencer that several processes share, and its pages: the code that ships, in every order of its steps, and
+//! beside the plain sequencer.
+//!
+//! | file | what |
+//! |---|---|
+//! | `steps` | runs the code step by step |
+//! | `world` | what the steps change |
+//! | `core`, `files`, `pages`, `generator` | the code that ships, on a world |
+//! | `draws` | searches the steps of draws and windows |
+//! | `lives` | searches the lives of pages |
+//! | `plain` | the code beside the plain sequencer |
 
-mod explore;
+pub mod core;
+mod draws;
+pub mod files;
+pub mod generator;
 mod lives;
+pub mod pages;
 mod plain;
+pub mod steps;
+pub mod world;

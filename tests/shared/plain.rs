@@ -1,4 +1,4 @@
-//! The shared sequencer beside the plain one: whatever happens to both, both answer the same.
+//! The sequencer that ships beside the plain statement of its rule, by examples and at random.
 
 use std::collections::HashSet;
 
@@ -7,57 +7,11 @@ use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::sequence::{Cells, NotBegun, Rules, Sequence};
 use snowdrift::core::sequencer::{Block, HighMarks, NEVER, Stall, Window};
 
-use crate::rule::{self, SequenceStart, Sequencer};
+use crate::model::{Both, Event as Happens, Model};
 
 /// 2 counter bits and 2 sequence bits: 4 counters, 4 IDs a tick, ticks 0 to 255.
 const SMALL: Layout = Layout::new([8, 0, 0, 2, 2], 1, 0);
 const RAISING: Rules = Rules { may_raise: true, max_ahead: 0, random_start: false };
-
-struct Both {
-    shared: Sequence<Box<Cells>>,
-    rules: Rules,
-    plain: Sequencer,
-}
-
-impl Both {
-    fn new(layout: &Layout, rules: Rules) -> Both {
-        let Rules { may_raise, max_ahead, .. } = rules;
-        let plain = rule::Rules { may_raise, max_ahead, start: SequenceStart::Zero };
-        Both {
-            shared: Sequence::new(Box::default(), layout),
-            rules,
-            plain: Sequencer::new(layout, plain, HighMarks::default()),
-        }
-    }
-
-    /// In a window that a store has granted.
-    fn within(layout: &Layout, rules: Rules, window: Window) -> Both {
-        let mut both = Both::new(layout, rules);
-        both.plain.set_window(window);
-        both.shared.end();
-        let closed = both.shared.closed().expect("closed");
-        both.shared.begin(&closed, window, None).expect("nobody else reopens");
-        both
-    }
-
-    fn reserve(&mut self, now: Tick, want: u64) -> Result<Block, Stall> {
-        let answer = self.shared.reserve(&self.rules, &mut || now, |_| want);
-        assert_eq!(answer, self.plain.reserve(now, want), "at {now}");
-        answer
-    }
-
-    fn reserve_counting(&mut self, now: Tick, want: u64, lag: Tick) -> Result<Block, Stall> {
-        let answer = self.shared.reserve_counting(&self.rules, &mut || now, want, lag);
-        assert_eq!(answer, self.plain.reserve_counting(now, want, lag), "at {now}, lag {lag}");
-        answer
-    }
-
-    fn give_back(&mut self, block: &Block, unused: u64) -> bool {
-        let answer = self.shared.give_back(block, unused);
-        assert_eq!(answer, self.plain.give_back(block, unused), "{unused} of {block:?}");
-        answer
-    }
-}
 
 fn block(tick: Tick, counter: usize, first: u64, len: u64) -> Result<Block, Stall> {
     Ok(Block { tick, counter, first, len })
@@ -413,7 +367,7 @@ fn each_layout_s_last_numbers_of_its_last_tick_are_issued_and_then_stall() {
 
 #[derive(Clone, Debug)]
 enum Event {
-    Draw { step: i8, want: u64, unused: u64, lag: Option<Tick> },
+    Draw { step: i8, want: u64, unused: u64 },
     Close,
     Reopen { floor: i8, width: u8 },
     Raise(u8),
@@ -421,8 +375,21 @@ enum Event {
 
 fn draw() -> impl Strategy<Value = Event> {
     let step = prop_oneof![8 => -3..4i8, 1 => -40..41i8, 4 => Just(0)];
-    (step, 1..9u64, prop_oneof![Just(0), 0..9u64], prop::option::of(0..30i64))
-        .prop_map(|(step, want, unused, lag)| Event::Draw { step, want, unused, lag })
+    (step, 1..9u64, prop_oneof![Just(0), 0..9u64]).prop_map(|(step, want, unused)| Event::Draw {
+        step,
+        want,
+        unused,
+    })
+}
+
+fn happenings() -> impl Strategy<Value = Vec<Happens>> {
+    let step = prop_oneof![8 => -3..4i8, 1 => -40..41i8, 4 => Just(0)];
+    let unused = prop_oneof![Just(0), 0..20u32];
+    let draw = (step, 1..20u32, unused, prop::option::of(0..30u8))
+        .prop_map(|(step, want, unused, max_lag)| Happens::Draw { step, want, unused, max_lag });
+    let window = (-60..60i8, 1..80u8).prop_map(|(from, width)| Happens::Window { from, width });
+    let happens = prop_oneof![14 => draw, 1 => Just(Happens::Restart), 1 => window];
+    prop::collection::vec(happens, 1..150)
 }
 
 fn small(clock_back_bits: u8, sequence_bits: u8) -> Layout {
@@ -431,37 +398,22 @@ fn small(clock_back_bits: u8, sequence_bits: u8) -> Layout {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 500 }, failure_persistence: None,
+        cases: if cfg!(miri) { 4 } else { 1000 }, failure_persistence: None,
         ..ProptestConfig::default()
     })]
 
     #[test]
-    fn both_answer_the_same(
+    fn every_answer_is_the_rule_s(
         (counter_bits, sequence_bits) in (0..3u8, 1..4u8),
         may_raise: bool,
         max_ahead in 0..4i64,
-        events in prop::collection::vec(draw(), 1..100),
+        random_start: bool,
+        events in happenings(),
     ) {
-        let rules = Rules { may_raise, max_ahead, random_start: false };
-        let mut both = Both::new(&small(counter_bits, sequence_bits), rules);
-        let mut now = 50;
+        let rules = Rules { may_raise, max_ahead, random_start };
+        let mut model = Model::new(small(counter_bits, sequence_bits), rules);
         for event in events {
-            let Event::Draw { step, want, unused, lag } = event else { continue };
-            now += Tick::from(step);
-            let answer = match lag {
-                Some(lag) => both.reserve_counting(now, want, lag),
-                None => both.reserve(now, want),
-            };
-            if let Ok(block) = answer {
-                // A tick that is given back whole counts as not begun; the plain one keeps its mark.
-                let most = if block.first == 0 { block.len - 1 } else { block.len };
-                if unused.min(most) > 0 {
-                    assert!(both.give_back(&block, unused.min(most)));
-                }
-            }
-            assert_eq!(both.shared.high_marks(), *both.plain.high_marks());
-            let run = both.shared.run();
-            assert_eq!((run.counter, run.mark()), both.plain.current());
+            model.apply(event);
         }
     }
 
@@ -483,7 +435,7 @@ proptest! {
         let mut now: Tick = 50;
         for event in events {
             match event {
-                Event::Draw { step, want, unused, .. } => {
+                Event::Draw { step, want, unused } => {
                     now += Tick::from(step);
                     let booked = sequence.book(&RAISING, &mut || now, want, horizon);
                     let Ok(block) = booked else { continue };

@@ -9,7 +9,7 @@
 //! | `reserving` | reservations by the rule: one compare-and-swap of the word, which encodes the current run |
 //! | `windows` | the beginning, raising and end of a window |
 //!
-//! Invariants (`tests/shared` searches every interleaving of the steps, and finds each planted fault):
+//! Invariants (`tests/shared` runs this code step by step, in every order):
 //!
 //! 1. Ticks only rise under one counter value. Numbers only rise within a tick, except when a caller gives numbers
 //!    back. So a word never returns after a word of another tick or counter value. If a swap succeeds, every number
