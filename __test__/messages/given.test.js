@@ -170,7 +170,7 @@ test('SnowFlake.lease() without a store takes that of the environment, and refus
   for (const Class of [SnowFlake, CachedSnowFlake]) {
     for (const store of [null, '']) {
       const { message } = await rejects(Class.lease(store, options), CONFIG);
-      assert.match(message, /^the store of SnowFlake\.lease\(\) is (null|''): check that the var/);
+      assert.match(message, /^the store of lease\(\) is (null|''): check that the var/);
     }
     const { message } = await rejects(Class.lease(undefined, options), CONFIG);
     assert.match(message, /needs a store.*SNOWDRIFT_LEASE$/);

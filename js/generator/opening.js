@@ -124,7 +124,7 @@ function missingFunctions(store) {
     const calls = ['read', 'write', 'now'];
     return calls.filter((name) => typeof propertyOf(store, name) !== 'function');
   } catch (cause) {
-    throw configError(`the store of SnowFlake.lease() cannot be read: ${describe(cause)}`, {
+    throw configError(`the store of lease() cannot be read: ${describe(cause)}`, {
       cause,
     });
   }
@@ -137,24 +137,24 @@ function missingFunctions(store) {
 function readStore(store) {
   if (store === undefined) {
     throw configError(
-      "SnowFlake.lease() needs a store, such as 'file:///var/lib/app/ids' or postgres(pool), or one in the environment variable SNOWDRIFT_LEASE",
+      "lease() needs a store, such as 'file:///var/lib/app/ids' or postgres(pool), or one in the environment variable SNOWDRIFT_LEASE",
     );
   }
-  checkGiven('the store of SnowFlake.lease()', store, 'leave it out to use SNOWDRIFT_LEASE');
+  checkGiven('the store of lease()', store, 'leave it out to use SNOWDRIFT_LEASE');
   const missing = missingFunctions(store);
   if (missing?.length === 0) return /** @type {LeaseStore} */ (store);
   if (missing !== undefined) {
     throw configError(
-      `the store of SnowFlake.lease() must be a URL, or a LeaseStore such as postgres(pool); it lacks the functions ${missing.join(', ')}: ${describe(store)}`,
+      `the store of lease() must be a URL, or a LeaseStore such as postgres(pool); it lacks the functions ${missing.join(', ')}: ${describe(store)}`,
     );
   }
-  const url = urls().serverUrl('the store of SnowFlake.lease()', store);
+  const url = urls().serverUrl('the store of lease()', store);
   // The only objects left here are URLs.
   const isDirectory =
     typeof store === 'object' || (typeof store === 'string' && /^file:/i.test(store));
   if (url !== undefined || isDirectory) return url;
   throw configError(
-    `the store of SnowFlake.lease() must be a URL, such as 'postgres://db/app' or 'file:///var/lib/app/ids', or a LeaseStore; it is ${describe(store)}`,
+    `the store of lease() must be a URL, such as 'postgres://db/app' or 'file:///var/lib/app/ids', or a LeaseStore; it is ${describe(store)}`,
   );
 }
 

@@ -255,10 +255,10 @@ function readLeaseOptions(options = NONE, directory, isOfEnvironment = false) {
   const keys = OPTION_KEYS.filter((key) => !NON_LEASE_KEYS.includes(key));
   if (directory !== undefined) {
     // readDirectoryLease() says what a workerId needs instead.
-    const what = 'options of SnowFlake.lease() from a directory';
+    const what = 'options of lease() from a directory';
     return readOptions({ ...optionsOf(options, what, [...keys, 'workerId']), lease: directory });
   }
-  const given = optionsOf(options, 'options of SnowFlake.lease()', [...keys, ...STORE_KEYS]);
+  const given = optionsOf(options, 'options of lease()', [...keys, ...STORE_KEYS]);
   const {
     maxClockSkew = MAX_CLOCK_SKEW_MS,
     callTimeout = CALL_TIMEOUT_MS,

@@ -60,7 +60,7 @@ function readProperties(store) {
       'assignRow',
     ]);
   } catch (cause) {
-    throw configError(`the store of SnowFlake.lease() cannot be read: ${describe(cause)}`, {
+    throw configError(`the store of lease() cannot be read: ${describe(cause)}`, {
       cause,
     });
   }

@@ -115,7 +115,7 @@ function warnOfFloor(store, { workerId, ms }) {
   const [isNew, create] = propertyOf(store, 'mayForget')
     ? ['is new, ', '. If there never was a namespace, create it ahead: snowdrift recover URL --new']
     : ['', ''];
-  const message = `SnowFlake.lease() waits ${ms} ms for its first ID.`;
+  const message = `A lease waits ${ms} ms for its first ID.`;
   const why = `the last holder of workerId ${workerId} did not release it, or the namespace ${isNew}was lost or was recovered`;
   warn('SNOWFLAKE_FLOOR', message, `${store.name}: ${why}. IDs up to then may exist${create}`);
 }
@@ -133,7 +133,7 @@ function warnOfNamespace({ name }, others) {
   const more = others.length > MOST_NAMES ? ` and ${others.length - MOST_NAMES} more` : '';
   warn(
     'SNOWFLAKE_NAMESPACE_NEW',
-    `SnowFlake.lease() created the namespace ${name}; its store has others: ${shown}${more}.`,
+    `A lease created the namespace ${name}; its store has others: ${shown}${more}.`,
     'Two namespaces may give equal IDs. If one of the others was meant, correct the name. If the new one is right, ignore this warning: it comes once.',
   );
 }
