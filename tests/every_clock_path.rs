@@ -1,7 +1,5 @@
 //! Every path that a clock can take over a tiny layout, walked in full: no path makes the sequencer repeat an ID.
 
-use std::collections::HashSet;
-
 use snowdrift::core::layout::{Layout, Tick};
 use snowdrift::core::sequence::{Cells, Rules, Sequence};
 
@@ -19,16 +17,18 @@ struct Move {
 
 /// Walks every sequence of so many moves.
 fn walk(rules: Rules, moves: &[Move], depth: u32) {
-    let mut issued = HashSet::new();
     for path in 0..moves.len().pow(depth) {
         let sequence = Sequence::new(Box::<Cells>::default(), &TINY);
-        issued.clear();
+        // A bit for each ID.
+        let mut issued = 0u64;
         for at in 0..depth {
             let Move { now, want, back } = moves[path / moves.len().pow(at) % moves.len()];
             let Ok(block) = sequence.reserve(&rules, &mut || now, |_| want) else { continue };
             let back = back.min(block.len - 1);
             for number in block.first..block.first + block.len - back {
-                let is_new = issued.insert((block.tick, block.counter, number));
+                let id = (block.tick as u64 * 2 + block.counter as u64) * 2 + number;
+                let is_new = issued >> id & 1 == 0;
+                issued |= 1 << id;
                 assert!(is_new, "{block:?} after move {at} of path {path} of {moves:?}, {rules:?}");
             }
             sequence.give_back(&block, back);

@@ -46,8 +46,8 @@ pub fn search_some<M: Model>(
     seen.insert(fingerprint(&model.start()));
     while let Some((state, depth)) = stack.pop() {
         path.truncate(depth);
-        path.push(state.clone());
-        if let Err(wrong) = model.steps(&state, &mut next) {
+        path.push(state);
+        if let Err(wrong) = model.steps(&path[depth], &mut next) {
             return Found { states: seen.len(), wrong: Some(wrong), path, is_whole: false };
         }
         if seen.len() >= most {
