@@ -1,5 +1,5 @@
 'use strict';
-// A fault of this package in the Rust driver of a lease: the process goes on, and so does the lease.
+// A fault of this package in the Rust core of a lease: the process goes on, every call settles, and a lease that was taken goes on.
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
@@ -7,6 +7,7 @@ const { test } = require('node:test');
 require('../support/own-directory.js');
 const native = require('../../js/runtime/native.js');
 const { memory } = require('../../js/stores/memory.js');
+const { faulty } = require('../support/lease/faulty.js');
 const { leasesInTime } = require('../support/lease/lease-time.js');
 
 const { lease: leased, time } = leasesInTime({ datacenterId: 1, scope: 'process' });
@@ -34,4 +35,18 @@ test('a driver that fails ends no process, and renews once it works again', asyn
   const { renewals } = flake.lease;
   await time.until(() => flake.lease.renewals > renewals);
   assert.equal(flake.lease.state, 'held');
+});
+
+test('lease() rejects where Rust takes a slot and cannot draw from it, and frees the slot', async (t) => {
+  const { open } = native;
+  t.after(() => {
+    native.open = open;
+  });
+  native.open = () => {
+    throw new Error('Rust panicked');
+  };
+  const store = faulty();
+  await assert.rejects(leased(store), /Rust panicked/);
+  assert.deepEqual([store.count('take'), store.count('release')], [1, 1]);
+  assert.ok(time.passed < 1000);
 });

@@ -698,6 +698,25 @@ test('a subscriber may close the lease whose event it receives', async () => {
   }
 });
 
+test('a call that is about to be made when the lease is closed is not made', async () => {
+  const store = faulty({ now: time.now });
+  const flake = await leased(store, { layout: two });
+  const { owner } = flake.lease;
+  const closed = new Promise((resolve) => {
+    const listen = (lease) => {
+      if (lease.owner !== owner) return;
+      unsubscribe('snowdrift:lease-lost', listen);
+      // The search for another slot would wait for this.
+      store.fault = () => new Promise(() => {});
+      const { length } = store.calls;
+      resolve(flake.close().then(() => store.calls.slice(length)));
+    };
+    subscribe('snowdrift:lease-lost', listen);
+  });
+  store.steal(flake.workerId);
+  assert.deepEqual(await time.run(closed), []);
+});
+
 test('close() abandons the calls under way, and the end of the process waits for it', async () => {
   const script = `
     const { SnowFlake } = require('../..');

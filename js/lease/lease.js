@@ -236,7 +236,6 @@ class StoreLease {
     if (wasLost) this.#losses.noteNext(this.workerId);
     // A slot of the host may have expired before this process joined it: it has IDs once it was renewed, or taken over.
     if (unixNow() <= opened.ceiling) this.#executor.settle();
-    else this.#executor.want();
   }
 
   /** Shows people who holds the slot, or that nobody does any more. */
