@@ -51,6 +51,7 @@ impl Both {
         both
     }
 
+    #[allow(dead_code, reason = "the fuzz target draws by events alone")]
     pub fn reserve(&mut self, now: Tick, want: u64) -> Result<Block, Stall> {
         self.draw(now, want, None)
     }
