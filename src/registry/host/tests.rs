@@ -216,6 +216,18 @@ fn pages_are_those_of_the_layout_and_datacenter_in_order() {
 }
 
 #[test]
+fn the_next_page_of_a_worker_id_is_seen_by_one_that_saw_the_last() {
+    let memory = memory();
+    let [mut one, mut other] = [One::of(&memory), One::of(&memory)];
+    let last = one.take(1, 10);
+    assert_eq!(other.host.pages(), [last.clone()]);
+    one.host.end(&last, Loss::Released);
+    one.leave(&last);
+    let next = one.take(1, 11);
+    assert_eq!(other.host.pages(), [next]);
+}
+
+#[test]
 fn of_two_that_end_a_page_the_first_has_its_last_tick() {
     let memory = memory();
     let [mut one, mut other] = [One::of(&memory), One::of(&memory)];
