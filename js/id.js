@@ -8,26 +8,26 @@
  */
 
 const { Codec } = require('./ids/codec.js');
-const { errorsOf } = require('./ids/error.js');
-const { DATE_LIMIT, LAYOUT_KEYS, faultOf, layoutText, layouts } = require('./ids/presets.js');
+const { argumentError, configError, invalidId } = require('./ids/error.js');
+const {
+  DATE_LIMIT,
+  LAYOUT_KEYS,
+  faultOf,
+  layoutText,
+  layouts,
+  numberFault,
+} = require('./ids/presets.js');
 const { copyOf } = require('./ids/properties.js');
 const { show } = require('./ids/shown.js');
 const { idFault, idOf, readBase32, writeBase32 } = require('./ids/text.js');
-
-const argumentError = errorsOf('ERR_SNOWFLAKE_ARGUMENT');
-const invalidId = errorsOf('ERR_SNOWFLAKE_INVALID_ID');
-const configError = errorsOf('ERR_SNOWFLAKE_CONFIG');
 
 /**
  * The codecs of named layouts.
  * @type {Map<unknown, LayoutCodec>}
  */
 const codecs = new Map(Object.entries(layouts).map(([name, layout]) => [name, new Codec(layout)]));
-/**
- * The codec of the layout that was last passed as an object.
- * @type {LayoutCodec | undefined}
- */
-let lastCodec;
+/** The codec of the layout that was last passed as an object. */
+let lastCodec = new Codec(layouts.node);
 
 /** @param {unknown} [layout] */
 function codecOf(layout = 'node') {
@@ -36,9 +36,8 @@ function codecOf(layout = 'node') {
   if (typeof layout !== 'object' || layout === null) {
     throw configError(layoutText(layout, show));
   }
-  const copy = copyOf(layout, LAYOUT_KEYS, [], 'layout', configError);
-  const last = lastCodec;
-  if (last !== undefined && LAYOUT_KEYS.every((key) => copy[key] === last.layout[key])) return last;
+  const copy = copyOf(layout, LAYOUT_KEYS, [], 'layout', configError, show);
+  if (LAYOUT_KEYS.every((key) => copy[key] === lastCodec.layout[key])) return lastCodec;
   const fault = faultOf(copy, show);
   if (fault !== undefined) throw configError(fault);
   lastCodec = new Codec(/** @type {Layout} */ (copy));
@@ -80,14 +79,8 @@ const DERIVED_KEYS = ['id', 'date'];
  *   largest value
  */
 function encode(codec, time, pick) {
-  const { datacenterBits, workerBits, clockBackBits, sequenceBits } = codec.layout;
-  return codec.encode(
-    time,
-    pick('datacenterId', 2 ** datacenterBits - 1),
-    pick('workerId', 2 ** workerBits - 1),
-    pick('clockBack', 2 ** clockBackBits - 1),
-    pick('sequence', 2 ** sequenceBits - 1),
-  );
+  const values = FIELDS.map((name) => pick(name, codec[name].most));
+  return codec.encode(time, .../** @type {[number, number, number, number]} */ (values));
 }
 
 /**
@@ -108,13 +101,13 @@ function compose(fields, layout) {
   if (typeof fields !== 'object' || fields === null) {
     throw argumentError(`fields must be an object; it is ${show(fields)}`);
   }
-  const given = copyOf(fields, FIELD_KEYS, DERIVED_KEYS, 'fields', argumentError);
+  const given = copyOf(fields, FIELD_KEYS, DERIVED_KEYS, 'fields', argumentError, show);
   const { timestamp = codec.layout.epoch } = given;
   return encode(codec, readTime(timestamp), (name, max) => {
-    const { [name]: value = 0 } = given;
-    const number = typeof value === 'number' && Number.isInteger(value) ? value : -1;
-    if (number >= 0 && number <= max) return number;
-    throw argumentError(`${name} must be a whole number from 0 to ${max}; it is ${show(value)}`);
+    const { [name]: value = 0 } = /** @type {{ [key in typeof name]?: number }} */ (given);
+    const fault = numberFault(name, value, 0, max, show);
+    if (fault !== undefined) throw argumentError(fault);
+    return value;
   });
 }
 
@@ -179,7 +172,7 @@ function isId(value, layout) {
  * @returns {value is string}
  */
 function isBase32(value) {
-  return typeof value === 'string' && readBase32(value) !== undefined;
+  return readBase32(value) !== undefined;
 }
 
 /** @param {unknown} id */
@@ -189,7 +182,7 @@ function toBase32(id) {
 
 /** @param {unknown} text */
 function fromBase32(text) {
-  const id = typeof text === 'string' ? readBase32(text) : undefined;
+  const id = readBase32(text);
   if (id !== undefined) return id;
   throw invalidId(
     `an ID in base32 must be 13 characters of 0-9 and A-Z without I, L, O and U, and start with 0 to 7; it is ${show(text)}`,
@@ -201,7 +194,7 @@ function fromBase32(text) {
  * @param {unknown} id
  */
 function anyId(id) {
-  const read = typeof id === 'string' ? readBase32(id) : undefined;
+  const read = readBase32(id);
   if (read === undefined) return readId(id);
   if (!isId(id)) return read;
   throw invalidId(

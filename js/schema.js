@@ -38,7 +38,9 @@ function idSchema(options = NONE) {
   if (Object(options) !== options) {
     throw configError(`the options of idSchema() must be an object; they are ${show(options)}`);
   }
-  const given = /** @type {Options} */ (copyOf(options, OPTIONS, [], 'idSchema()', configError));
+  const given = /** @type {Options} */ (
+    copyOf(options, OPTIONS, [], 'idSchema()', configError, show)
+  );
   // An undefined option would silently check less.
   const unset = GIVEN.find((name) => name in given && given[name] === undefined);
   if (unset !== undefined) {

@@ -255,12 +255,14 @@ test('a wrong layout is refused as the first one, too', async () => {
 test('without `snowdrift`, an error is one short line, too', async () => {
   const { stdout } = await runScript(`
     const { parse } = require('snowdrift/id');
-    for (const id of ['a\\nb\\u202e', 'redis://app:secret@db', Symbol('\\n'.repeat(1e5)), 1n << 900n])
+    for (const id of ['a\\nb\\u202e', 'redis://app:secret@db', 'redis://db?password=secret', 'x'.repeat(1e6), Symbol('\\n'.repeat(1e5)), 1n << 900n])
       try { parse(id) } catch ({ message }) { console.log(message.split('; it is ')[1]) }
   `);
-  const [text, url, symbol, bigint, ...rest] = stdout.split('\n');
+  const [text, login, options, long, symbol, bigint, ...rest] = stdout.split('\n');
   assert.equal(text, String.raw`'a\u000ab\u202e'`);
-  assert.equal(url, "'redis://***@db'");
+  assert.equal(login, 'a text of 21 characters');
+  assert.equal(options, 'a text of 26 characters');
+  assert.equal(long, 'a text of 1000000 characters');
   assert.match(symbol, /^Symbol\((\\u000a){53}$/);
   assert.equal(bigint, 'a bigint of more than 60 digits');
   assert.deepEqual(rest, ['']);

@@ -115,8 +115,8 @@ function encodePlainly(layout, fields) {
   const ms = BigInt(fields.timestamp) - epoch;
   const ticks = 2n ** BigInt(layout.timestampBits);
   if (ms < 0n || ms / tickMs >= ticks) {
-    const saturated = (end) => (end < LARGEST_ID ? end : LARGEST_ID);
-    const last = saturated(saturated(ticks * tickMs) + epoch) - 1n;
+    const end = ticks * tickMs + epoch - 1n;
+    const last = end < DATE_LIMIT ? end : DATE_LIMIT;
     throw new SnowFlakeError(
       'ERR_SNOWFLAKE_ARGUMENT',
       `the time must lie in this layout's range, ${epoch} to ${last} (Unix ms); it is ${fields.timestamp}`,

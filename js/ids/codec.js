@@ -3,8 +3,8 @@
 //
 // src/core/node.rs has the same layout of bits; ids/codec.test.js decodes IDs that Rust issued.
 
-const { SnowFlakeError, fromCaller } = require('./error.js');
-const { HIGH, LARGEST_ID, LOW, halves, whole } = require('./halves.js');
+const { argumentError, invalidId } = require('./error.js');
+const { HIGH, LOW, halves, whole } = require('./halves.js');
 const { DATE_LIMIT } = require('./presets.js');
 
 /** @import { Layout } from '../types.js' */
@@ -46,18 +46,25 @@ const maskOf = (bits) => (bits >= 32 ? -1 : 2 ** bits - 1);
 
 /** The position of a field in the halves of an ID. */
 class Field {
+  #lowShift;
+  #lowMask;
+  #highShift;
+  #highMask;
+  /** The weight of the field's part in the high half. */
+  #scale;
+
   /**
    * @param {number} shift
    * @param {number} bits
    */
   constructor(shift, bits) {
     const lowBits = Math.max(0, Math.min(bits, 32 - shift));
-    this.lowShift = Math.min(shift, 31);
-    this.lowMask = maskOf(lowBits);
-    this.highShift = Math.max(0, shift - 32);
-    this.highMask = maskOf(bits - lowBits);
-    /** The weight of the field's part in the high half. */
-    this.scale = 2 ** lowBits;
+    this.#lowShift = Math.min(shift, 31);
+    this.#lowMask = maskOf(lowBits);
+    this.#highShift = Math.max(0, shift - 32);
+    this.#highMask = maskOf(bits - lowBits);
+    this.most = 2 ** bits - 1;
+    this.#scale = 2 ** lowBits;
     /** The weight of the field in the low half and in the high half. */
     this.low = 2 ** shift;
     this.high = this.low / HALF;
@@ -69,14 +76,19 @@ class Field {
    * @param {number} high
    */
   of(low, high) {
-    const lowPart = ((low >>> this.lowShift) & this.lowMask) >>> 0;
-    const highPart = (high >>> this.highShift) & this.highMask;
-    return highPart * this.scale + lowPart;
+    const lowPart = ((low >>> this.#lowShift) & this.#lowMask) >>> 0;
+    const highPart = (high >>> this.#highShift) & this.#highMask;
+    return highPart * this.#scale + lowPart;
   }
 }
 
 /** Decodes and encodes the IDs of one layout. */
 class Codec {
+  #tickShift;
+  /** The bits above those of an ID. */
+  #lowAbove;
+  #highAbove;
+
   /** @param {Layout} layout a checked layout */
   constructor(layout) {
     let shift = 0;
@@ -89,12 +101,11 @@ class Codec {
     this.clockBack = next(layout.clockBackBits);
     this.workerId = next(layout.workerBits);
     this.datacenterId = next(layout.datacenterBits);
-    this.tickShift = BigInt(shift);
+    this.#tickShift = BigInt(shift);
     this.tick = next(layout.timestampBits);
     this.bits = shift;
-    this.lastTick = 2 ** layout.timestampBits - 1;
-    this.lowAbove = shift >= 32 ? 0 : ~maskOf(shift);
-    this.highAbove = ~maskOf(Math.max(0, shift - 32));
+    this.#lowAbove = shift >= 32 ? 0 : ~maskOf(shift);
+    this.#highAbove = ~maskOf(Math.max(0, shift - 32));
     this.tickMs = layout.tickMs;
     this.epoch = layout.epoch;
     this.layout = layout;
@@ -108,11 +119,19 @@ class Codec {
     whole[0] = id;
     const low = halves[LOW];
     const high = halves[HIGH];
-    if ((low & this.lowAbove) !== 0 || (high & this.highAbove) !== 0) throw this.#tooWide(id);
+    if ((low & this.#lowAbove) !== 0 || (high & this.#highAbove) !== 0) {
+      throw invalidId(
+        `the ID ${id} is wider than this layout's ${this.bits} bits: parse it with the layout that issued it`,
+      );
+    }
     const ms = this.tick.of(low, high) * this.tickMs;
     // If the product was rounded, it is not below EXACT.
     const timestamp = ms < EXACT ? ms + this.epoch : this.#lateTimestamp(id);
-    if (!(Math.abs(timestamp) <= DATE_LIMIT)) throw this.#beyondDate(id);
+    if (!(Math.abs(timestamp) <= DATE_LIMIT)) {
+      throw invalidId(
+        `the time of the ID ${id} is later than a Date can hold: check the layout's epoch and tickMs`,
+      );
+    }
     return new ParsedId(
       id,
       timestamp,
@@ -137,7 +156,12 @@ class Codec {
     // Exact, unlike the floor of a quotient.
     let tick = this.tickMs === 1 ? ms : (ms - (ms % this.tickMs)) / this.tickMs;
     if (isLate) tick = Number(this.#lateTick(timestamp));
-    if (ms < 0 || tick > this.lastTick) throw this.#outside(timestamp);
+    if (ms < 0 || tick > this.tick.most) {
+      const end = this.epoch + (this.tick.most + 1) * this.tickMs;
+      throw argumentError(
+        `the time must lie in this layout's range, ${this.epoch} to ${Math.min(end - 1, DATE_LIMIT)} (Unix ms); it is ${timestamp}`,
+      );
+    }
     if (isLate) tick = 0;
     // All products are exact. `|` takes each modulo 2^32, without its fraction.
     const { tick: t, datacenterId: d, workerId: w, clockBack: c, sequence: s } = this;
@@ -153,7 +177,7 @@ class Codec {
       (workerId * w.high) |
       (clockBack * c.high) |
       (sequence * s.high);
-    return isLate ? whole[0] | (this.#lateTick(timestamp) << this.tickShift) : whole[0];
+    return isLate ? whole[0] | (this.#lateTick(timestamp) << this.#tickShift) : whole[0];
   }
 
   /**
@@ -166,38 +190,7 @@ class Codec {
 
   /** @param {bigint} id */
   #lateTimestamp(id) {
-    return Number((id >> this.tickShift) * BigInt(this.tickMs) + BigInt(this.epoch));
-  }
-
-  /** @param {bigint} id */
-  #tooWide(id) {
-    const error = new SnowFlakeError(
-      'ERR_SNOWFLAKE_INVALID_ID',
-      `the ID ${id} is wider than this layout's ${this.bits} bits: parse it with the layout that issued it`,
-    );
-    return fromCaller(error, this.#tooWide);
-  }
-
-  /** @param {bigint} id */
-  #beyondDate(id) {
-    const error = new SnowFlakeError(
-      'ERR_SNOWFLAKE_INVALID_ID',
-      `the time of the ID ${id} is later than a Date can hold: check the layout's epoch and tickMs`,
-    );
-    return fromCaller(error, this.#beyondDate);
-  }
-
-  /** @param {number} timestamp */
-  #outside(timestamp) {
-    /** @param {bigint} ms */
-    const saturated = (ms) => (ms < LARGEST_ID ? ms : LARGEST_ID);
-    const length = saturated(BigInt(this.tickMs) << BigInt(this.layout.timestampBits));
-    const last = saturated(length + BigInt(this.epoch)) - 1n;
-    const error = new SnowFlakeError(
-      'ERR_SNOWFLAKE_ARGUMENT',
-      `the time must lie in this layout's range, ${this.epoch} to ${last} (Unix ms); it is ${timestamp}`,
-    );
-    return fromCaller(error, this.#outside);
+    return Number((id >> this.#tickShift) * BigInt(this.tickMs) + BigInt(this.epoch));
   }
 }
 

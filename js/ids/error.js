@@ -4,38 +4,25 @@
 /** @import { ErrorDetails, SnowFlakeErrorCode } from '../types.js' */
 
 /**
- * The filters of messages and causes. js/messages/secrets.js sets them.
- * @type {{ text: (text: string) => string, cause: (cause: unknown) => unknown }}
+ * What js/messages/errors.js does with each error, where it is loaded: it sets these.
+ * @type {{
+ *   text: (text: string) => string,
+ *   options: (details?: ErrorDetails) => ErrorOptions | undefined,
+ *   finish: (error: Error, details?: ErrorDetails) => void,
+ * }}
  */
-let filters = { text: (text) => text, cause: (cause) => cause };
-
-/** @param {typeof filters} filter */
-function filterErrors(filter) {
-  filters = filter;
-}
-
-/**
- * The public function that is running, if the stacks of errors must begin with its caller.
- * @type {Function | undefined}
- */
-let current;
+const hooks = { text: (text) => text, options: (details) => details, finish() {} };
 
 class SnowFlakeError extends Error {
   /**
    * @param {SnowFlakeErrorCode} code
    * @param {string} message
-   * @param {ErrorDetails} [options]
+   * @param {ErrorDetails} [details]
    */
-  constructor(code, message, options) {
-    // Without a prototype, so that a polluted Object.prototype adds no options.
-    /** @type {ErrorDetails} */
-    const { cause, retryAfterMs, holders } = { __proto__: null, ...options };
-    super(filters.text(message), cause === undefined ? undefined : { cause: filters.cause(cause) });
+  constructor(code, message, details) {
+    super(hooks.text(message), hooks.options(details));
     this.code = code;
-    if (retryAfterMs !== undefined) this.retryAfterMs = retryAfterMs;
-    if (holders !== undefined) this.holders = holders;
-    // Only V8 has captureStackTrace().
-    if (current !== undefined) Error.captureStackTrace?.(this, current);
+    hooks.finish(this, details);
   }
 
   get name() {
@@ -49,46 +36,23 @@ const { construct } = Reflect;
  * Returns a function that creates errors with this code. It is not in their stacks: V8 begins the stack of an error
  * with the caller of its `new.target`.
  * @param {SnowFlakeErrorCode} code
- * @returns {(message: string, options?: ErrorDetails) => SnowFlakeError}
+ * @returns {(message: string, details?: ErrorDetails) => SnowFlakeError}
  */
 function errorsOf(code) {
   /**
    * @param {string} message
-   * @param {ErrorDetails} [options]
+   * @param {ErrorDetails} [details]
    * @returns {SnowFlakeError}
    */
-  function create(message, options) {
-    return construct(SnowFlakeError, [code, message, options], create);
+  function create(message, details) {
+    return construct(SnowFlakeError, [code, message, details], create);
   }
   create.prototype = SnowFlakeError.prototype;
   return create;
 }
 
-/**
- * Makes an error's stack begin with the caller of `called`, which must be running.
- * @template T
- * @param {T} failure
- * @param {Function} called
- */
-function fromCaller(failure, called) {
-  if (failure instanceof SnowFlakeError) Error.captureStackTrace?.(failure, current ?? called);
-  return failure;
-}
+const argumentError = errorsOf('ERR_SNOWFLAKE_ARGUMENT');
+const configError = errorsOf('ERR_SNOWFLAKE_CONFIG');
+const invalidId = errorsOf('ERR_SNOWFLAKE_INVALID_ID');
 
-/**
- * Runs a part of a public function synchronously. The stacks of its errors begin with that function's caller.
- * @template T
- * @param {Function} called
- * @param {() => T} run
- */
-function inCall(called, run) {
-  const before = current;
-  current = called;
-  try {
-    return run();
-  } finally {
-    current = before;
-  }
-}
-
-module.exports = { SnowFlakeError, errorsOf, filterErrors, fromCaller, inCall };
+module.exports = { SnowFlakeError, argumentError, configError, errorsOf, hooks, invalidId };

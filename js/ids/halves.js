@@ -5,8 +5,19 @@
 const whole = new BigUint64Array(1);
 const halves = new Uint32Array(whole.buffer);
 whole[0] = 1n;
-const LOW = halves[0] === 1 ? 0 : 1;
+const LOW = 1 - halves[0];
 const HIGH = 1 - LOW;
 const LARGEST_ID = 2n ** 63n - 1n;
 
-module.exports = { HIGH, LARGEST_ID, LOW, halves, whole };
+/**
+ * The ID of two halves.
+ * @param {number} low
+ * @param {number} high
+ */
+function join(low, high) {
+  halves[LOW] = low;
+  halves[HIGH] = high;
+  return whole[0];
+}
+
+module.exports = { HIGH, LARGEST_ID, LOW, halves, join, whole };

@@ -53,9 +53,20 @@ const JANUARY_1970 = 31 * 86_400_000;
  * @param {Layout} layout
  */
 function widthOf(layout) {
-  let bits = 0;
-  for (const key of LAYOUT_KEYS.slice(0, 5)) bits += layout[key];
-  return bits;
+  return LAYOUT_KEYS.slice(0, 5).reduce((bits, key) => bits + layout[key], 0);
+}
+
+/**
+ * The message for a value that is no whole number of a range; undefined if it is one.
+ * @param {string} name
+ * @param {number} value or anything else
+ * @param {number} min
+ * @param {number} max
+ * @param {Show} show returns a value as text
+ */
+function numberFault(name, value, min, max, show) {
+  if (Number.isInteger(value) && value >= min && value <= max) return undefined;
+  return `${name} must be a whole number from ${min} to ${max}; it is ${show(value)}`;
 }
 
 /**
@@ -68,16 +79,14 @@ function faultOf(layout, show) {
   for (const key of LAYOUT_KEYS) {
     const value = layout[key];
     const [min, max] = RANGES[key];
-    if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
-      return `${key} must be a whole number from ${min} to ${max}; it is ${show(value)}`;
-    }
+    const fault = numberFault(key, /** @type {number} */ (value), min, max, show);
+    if (fault !== undefined) return fault;
   }
-  const checked = /** @type {Layout} */ (layout);
-  const { epoch } = checked;
+  const { epoch } = /** @type {Layout} */ (layout);
   if (epoch > 0 && epoch < JANUARY_1970) {
     return `epoch ${epoch} is ${new Date(epoch).toISOString()}, since it is in ms: if it is ${new Date(epoch * 1000).toISOString()} in seconds, write ${epoch * 1000}`;
   }
-  const bits = widthOf(checked);
+  const bits = widthOf(/** @type {Layout} */ (layout));
   if (bits <= MOST_BITS) return undefined;
   return `the widths of a layout must add up to at most ${MOST_BITS} bits (bit 63 is the sign); these add up to ${bits}`;
 }
@@ -97,4 +106,13 @@ function layoutText(layout, show) {
   return `layout must be '${names}' or an object; it is ${show(layout)}${remedy}`;
 }
 
-module.exports = { DATE_LIMIT, LAYOUT_KEYS, RANGES, faultOf, layoutText, layouts, widthOf };
+module.exports = {
+  DATE_LIMIT,
+  LAYOUT_KEYS,
+  RANGES,
+  faultOf,
+  layoutText,
+  layouts,
+  numberFault,
+  widthOf,
+};

@@ -1,8 +1,6 @@
 'use strict';
 // Reads the properties of objects that applications pass. Needs no Node API.
 
-const { show } = require('./shown.js');
-
 /** @import { Own, Properties, Show, ToError } from '../types.js' */
 
 /** An object with a longer prototype chain is a proxy whose chain has no end. */
@@ -32,10 +30,10 @@ function chainOf(object) {
 function readAll(object, keys) {
   /** @type {{ [name: string]: unknown }} */
   const properties = { __proto__: null };
-  /** @param {string} key */
-  const has = (key) => chainOf(object).some((one) => Object.hasOwn(one, key));
   for (const key of keys) {
-    if (Object.hasOwn(Object.prototype, key) && !has(key)) continue;
+    /** @param {object} one */
+    const hasKey = (one) => Object.hasOwn(one, key);
+    if (hasKey(Object.prototype) && !chainOf(object).some(hasKey)) continue;
     const value = /** @type {{ [name: string]: unknown }} */ (object)[key];
     // `in` alone is not enough: a proxy may return true, or false, for all properties.
     if (value !== undefined || key in object) properties[key] = value;
@@ -61,17 +59,16 @@ const propertyOf = (object, name) => readAll(object, [name])[name];
  */
 function unknownIn(object, known) {
   const own = Object.keys(object).find((name) => !known.includes(name));
-  if (own !== undefined || Object.getPrototypeOf(object) === Object.prototype) return own;
-  for (const one of chainOf(object).slice(1)) {
-    const name = Object.getOwnPropertyNames(one).find((each) => {
+  if (own !== undefined) return own;
+  /** @param {object} one */
+  const namesIn = (one) =>
+    Object.getOwnPropertyNames(one).filter((name) => {
       // Object.prototype of another realm has properties, too, such as the getter of __proto__.
-      if (known.includes(each) || Object.hasOwn(Object.prototype, each)) return false;
-      const { enumerable, value } = ownOf(Object.getOwnPropertyDescriptor(one, each));
+      if (known.includes(name) || Object.hasOwn(Object.prototype, name)) return false;
+      const { enumerable, value } = ownOf(Object.getOwnPropertyDescriptor(one, name));
       return value === undefined || (enumerable && typeof value !== 'function');
     });
-    if (name !== undefined) return name;
-  }
-  return undefined;
+  return chainOf(object).slice(1).flatMap(namesIn)[0];
 }
 
 /**
@@ -94,9 +91,9 @@ const NONE = Object.freeze(ownOf({}));
  * @param {readonly string[]} ignored keys that the object may have, which are not copied
  * @param {string} what
  * @param {ToError} toError
- * @param {Show} [showName] returns an unknown key as text
+ * @param {Show} showName returns an unknown key as text
  */
-function copyOf(object, keys, ignored, what, toError, showName = show) {
+function copyOf(object, keys, ignored, what, toError, showName) {
   let copy;
   let unknown;
   try {

@@ -2,7 +2,7 @@
 // IDs as applications pass them: bigints, decimal strings, numbers, and 13 characters of base32, which sort as the IDs
 // do. Needs no addon and no Node API.
 
-const { HIGH, LARGEST_ID, LOW, halves, whole } = require('./halves.js');
+const { HIGH, LARGEST_ID, LOW, halves, join, whole } = require('./halves.js');
 
 /** @import { Show } from '../types.js' */
 
@@ -13,15 +13,16 @@ const MOST_DIGITS = 19;
 const EXACT_DIGITS = 15;
 const ZERO = 0x30;
 
-/** The most bits of an exact number. */
+/** The most bits of an exact number, and of an ID. */
 const NUMBER_BITS = 53;
+const MOST_BITS = 63;
 
 /**
  * An ID as a bigint of 0 to 2^63 - 1; undefined for anything else.
  * @param {unknown} id
  * @param {number} [bits] the width of the layout, if known. A number is an ID only if the layout has at most 53 bits
  */
-function idOf(id, bits = Number.POSITIVE_INFINITY) {
+function idOf(id, bits = MOST_BITS) {
   let read = id;
   if (typeof id === 'string') read = readDigits(id);
   else if (typeof id === 'number' && bits <= NUMBER_BITS && Number.isSafeInteger(id)) {
@@ -36,14 +37,16 @@ function idOf(id, bits = Number.POSITIVE_INFINITY) {
  * @param {number | undefined} bits
  * @param {Show} show returns a value as text
  */
-function idFault(id, bits = Number.POSITIVE_INFINITY, show) {
-  if (Number.isInteger(id) && !(bits <= NUMBER_BITS)) {
-    return `an ID must be a bigint or a decimal string; it is the number ${id}, which may be rounded: pass the string or the bigint that it comes from`;
+function idFault(id, bits = MOST_BITS, show) {
+  const what = 'an ID must be a bigint or a string of decimal digits';
+  const isNumber = bits <= NUMBER_BITS;
+  if (!isNumber && Number.isInteger(id)) {
+    return `${what}; it is the number ${id}, which may be rounded: pass the string or the bigint that it comes from`;
   }
-  const orNumber = bits <= NUMBER_BITS ? `, or a number up to ${Number.MAX_SAFE_INTEGER}` : '';
-  const isBase32 = typeof id === 'string' && readBase32(id) !== undefined;
+  const orNumber = isNumber ? `, or a number up to ${Number.MAX_SAFE_INTEGER}` : '';
+  const isBase32 = readBase32(id) !== undefined;
   const remedy = isBase32 ? ', which is base32: pass fromBase32() of it, from snowdrift/id' : '';
-  return `an ID must be a bigint or a string of decimal digits, from 0 to ${LARGEST_ID}${orNumber}; it is ${show(id)}${remedy}`;
+  return `${what}, from 0 to ${LARGEST_ID}${orNumber}; it is ${show(id)}${remedy}`;
 }
 
 /**
@@ -71,10 +74,7 @@ function readDigits(text) {
   const upperHigh = Math.floor(upper / HALF);
   const low = (upper - upperHigh * HALF) * scale + lower;
   const lowHigh = Math.floor(low / HALF);
-  const high = upperHigh * scale + lowHigh;
-  halves[LOW] = low;
-  halves[HIGH] = high;
-  return whole[0];
+  return join(low, upperHigh * scale + lowHigh);
 }
 
 /** Crockford's alphabet: no I, L, O and U. The characters rise in code, so texts sort as their IDs do. */
@@ -118,11 +118,11 @@ const values = new Int8Array(128).fill(-1);
 for (let n = 0; n < 32; n++) values[ALPHABET.charCodeAt(n)] = n;
 
 /**
- * The ID of a text in base32; undefined for any other string.
- * @param {string} text
+ * The ID of a text in base32; undefined for anything else.
+ * @param {unknown} text
  */
 function readBase32(text) {
-  if (text.length !== BASE32_LENGTH) return undefined;
+  if (typeof text !== 'string' || text.length !== BASE32_LENGTH) return undefined;
   let low = 0;
   let high = 0;
   let all = 0;
@@ -133,9 +133,7 @@ function readBase32(text) {
     low = (low << 5) | value;
   }
   if (all < 0 || text > '8') return undefined;
-  halves[LOW] = low;
-  halves[HIGH] = high;
-  return whole[0];
+  return join(low, high);
 }
 
 module.exports = { NUMBER_BITS, base32Head, idFault, idOf, pairOf, readBase32, writeBase32 };

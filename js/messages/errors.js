@@ -3,7 +3,14 @@
 
 const { inspect, types } = require('node:util');
 
-const { SnowFlakeError, errorsOf, filterErrors, fromCaller, inCall } = require('../ids/error.js');
+const {
+  SnowFlakeError,
+  argumentError,
+  configError,
+  errorsOf,
+  hooks,
+  invalidId,
+} = require('../ids/error.js');
 const { NONE, ownOf } = require('../ids/properties.js');
 const { longBigint, shortened } = require('../ids/shown.js');
 const { hasChangedUser } = require('../runtime/user.js');
@@ -15,10 +22,56 @@ const causes = () => require('./causes.js');
 const faults = () => require('./faults.js');
 const secrets = () => require('./secrets.js');
 
-filterErrors({
-  text: (text) => secrets().sanitize(text),
-  cause: (cause) => causes().redactCause(cause),
-});
+/**
+ * The public function that is running, if the stacks of errors must begin with its caller.
+ * @type {Function | undefined}
+ */
+let current;
+
+Object.assign(
+  hooks,
+  /** @type {typeof hooks} */ ({
+    text: (text) => secrets().sanitize(text),
+    options(details) {
+      const { cause } = ownOf(details);
+      return cause === undefined ? undefined : { cause: causes().redactCause(cause) };
+    },
+    finish(error, details) {
+      const { retryAfterMs, holders } = ownOf(details);
+      if (retryAfterMs !== undefined) Object.assign(error, { retryAfterMs });
+      if (holders !== undefined) Object.assign(error, { holders });
+      // Only V8 has captureStackTrace().
+      if (current !== undefined) Error.captureStackTrace?.(error, current);
+    },
+  }),
+);
+
+/**
+ * Makes an error's stack begin with the caller of `called`, which must be running.
+ * @template T
+ * @param {T} failure
+ * @param {Function} called
+ */
+function fromCaller(failure, called) {
+  if (failure instanceof SnowFlakeError) Error.captureStackTrace?.(failure, current ?? called);
+  return failure;
+}
+
+/**
+ * Runs a part of a public function synchronously. The stacks of its errors begin with that function's caller.
+ * @template T
+ * @param {Function} called
+ * @param {() => T} run
+ */
+function inCall(called, run) {
+  const before = current;
+  current = called;
+  try {
+    return run();
+  } finally {
+    current = before;
+  }
+}
 
 /** The most characters that are shown of a value that is no text. */
 const MOST_OF_VALUE = 200;
@@ -60,10 +113,7 @@ function textOf(value) {
   return inspect(value, { depth: -1, breakLength: Infinity, customInspect: false });
 }
 
-const configError = errorsOf('ERR_SNOWFLAKE_CONFIG');
-const argumentError = errorsOf('ERR_SNOWFLAKE_ARGUMENT');
 const clockError = errorsOf('ERR_SNOWFLAKE_CLOCK');
-const invalidId = errorsOf('ERR_SNOWFLAKE_INVALID_ID');
 
 /**
  * Whether `require` or `import` failed because a package is missing.

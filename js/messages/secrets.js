@@ -8,7 +8,7 @@
 //
 // A stranger's text may have megabytes. It is cut before it is searched, and each search takes linear time.
 
-const { printable, withoutLogin } = require('../ids/shown.js');
+const { printable } = require('../ids/shown.js');
 
 const HIDDEN = '***';
 
@@ -299,6 +299,27 @@ function shownUrl(text) {
 
 /** The keyword of a secret in a connection string that is no URL, such as libpq's and Azure's, or in JSON. */
 const KEYWORD = /(?:pass(?:word|wd)?|pwd|secret|token)(?:\s{0,3}=|["']\s{0,3}:)/i;
+
+/**
+ * A text without the user, password and options of a URL, valid or not. Takes linear time, since the text may have
+ * megabytes.
+ * @param {string} text
+ */
+function withoutLogin(text) {
+  const at = text.lastIndexOf('@');
+  const colon = text.indexOf(':');
+  const slashes = text.indexOf('//');
+  if (slashes < 0) {
+    const isLogin = colon >= 0 && at > colon && !/[/\s]/.test(text.slice(0, colon));
+    return isLogin ? `***${text.slice(at)}` : text;
+  }
+  const start = text.slice(0, slashes + 2);
+  const options = text.indexOf('?');
+  // If '?' is before '@', either may be part of the password.
+  if (options >= 0 && at > options) return `${start}***`;
+  const rest = at > slashes ? `***${text.slice(at)}` : text.slice(slashes + 2);
+  return start + rest.replace(/\?.*/s, '?***');
+}
 
 /**
  * The start of an application's text, which may be a URL or another connection string, without its secrets.

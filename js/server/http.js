@@ -288,7 +288,7 @@ class IdService {
       return { headers: failure.headers, problem: problemOf(failure.status, failure.message) };
     }
     if (failure instanceof SnowFlakeError) {
-      const { code, message, retryAfterMs } = failure;
+      const { code, message, retryAfterMs } = /** @type {Refused} */ (failure);
       this.#log(code, `${code}: ${message}`);
       const detail = 'no ID is available: the log of the service has the reason';
       /** @type {OutgoingHttpHeaders} */
