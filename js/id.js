@@ -135,10 +135,11 @@ function ceilingId(time, layout) {
 function idRange(from, until, layout) {
   const { tickMs, epoch } = codecOf(layout).layout;
   const first = floorId(from, layout);
+  const start = readTime(from);
   const end = readTime(until);
-  if (end < readTime(from)) {
+  if (end < start) {
     throw argumentError(
-      `a range cannot end before it starts; it starts at ${readTime(from)} and ends at ${end} (Unix ms)`,
+      `a range cannot end before it starts; it starts at ${start} and ends at ${end} (Unix ms)`,
     );
   }
   // The range ends within the layout's first tick, so it is empty.

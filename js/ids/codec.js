@@ -104,7 +104,7 @@ class Codec {
     this.#tickShift = BigInt(shift);
     this.tick = next(layout.timestampBits);
     this.bits = shift;
-    this.#lowAbove = shift >= 32 ? 0 : ~maskOf(shift);
+    this.#lowAbove = ~maskOf(shift);
     this.#highAbove = ~maskOf(Math.max(0, shift - 32));
     this.tickMs = layout.tickMs;
     this.epoch = layout.epoch;
@@ -119,7 +119,7 @@ class Codec {
     whole[0] = id;
     const low = halves[LOW];
     const high = halves[HIGH];
-    if ((low & this.#lowAbove) !== 0 || (high & this.#highAbove) !== 0) {
+    if (((low & this.#lowAbove) | (high & this.#highAbove)) !== 0) {
       throw invalidId(
         `the ID ${id} is wider than this layout's ${this.bits} bits: parse it with the layout that issued it`,
       );

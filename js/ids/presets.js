@@ -101,7 +101,7 @@ function layoutText(layout, show) {
   // The index that ids.map(parse) passes.
   const remedy =
     typeof layout === 'number'
-      ? '. map() and filter() pass the index, too: write (id) => parse(id), and the like'
+      ? '. map() and filter() pass the index, too: write (id) => parse(id)'
       : '';
   return `layout must be '${names}' or an object; it is ${show(layout)}${remedy}`;
 }

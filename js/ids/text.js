@@ -25,9 +25,8 @@ const MOST_BITS = 63;
 function idOf(id, bits = MOST_BITS) {
   let read = id;
   if (typeof id === 'string') read = readDigits(id);
-  else if (typeof id === 'number' && bits <= NUMBER_BITS && Number.isSafeInteger(id)) {
-    read = BigInt(id);
-  }
+  else if (bits <= NUMBER_BITS && Number.isSafeInteger(id))
+    read = BigInt(/** @type {number} */ (id));
   return typeof read === 'bigint' && read >= 0n && read <= LARGEST_ID ? read : undefined;
 }
 
