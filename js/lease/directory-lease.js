@@ -18,7 +18,9 @@ const { Losses, leaseInfo } = require('./report.js');
 class DirectoryLease {
   #channel;
   #settings;
-  #losses;
+  /** The directory, as errors name it. */
+  #store = { name: '' };
+  #losses = new Losses(this.#store);
   #publishChange = createLeasePublisher();
   /** @type {LeaseInfo['state']} */
   #state = 'held';
@@ -41,17 +43,16 @@ class DirectoryLease {
   constructor(channel, settings) {
     this.#channel = channel;
     this.#settings = settings;
-    const { store: name } = /** @type {DirectoryLeaseState} */ (channel.lease());
-    this.#losses = new Losses({ name });
   }
 
   get workerId() {
     return (this.#last ?? this.#read().page).slot.workerId;
   }
 
-  report() {
+  /** @param {DirectoryLeaseState} [read] what was just read */
+  report(read) {
     if (this.#last !== undefined) return this.#last;
-    const { store, failure: fault, page } = this.#read();
+    const { store, failure: fault, page } = read ?? this.#read();
     const failure = fault ? textOf(fault) : this.#failure;
     const isFailing = this.#state === 'held' && failure !== undefined;
     const state = isFailing ? 'failing' : this.#state;
@@ -82,13 +83,15 @@ class DirectoryLease {
 
   #read() {
     const lease = /** @type {DirectoryLeaseState} */ (this.#channel.lease());
+    this.#store.name = lease.store;
     return { __proto__: null, ...lease, page: ownOf(lease.page) };
   }
 
   /** Notes what the thread has done. A subscriber to its reports may close the lease meanwhile. */
   #follow() {
     if (this.#isReleased) return;
-    const { lost, hasMoved, page, reach } = this.#read();
+    const read = this.#read();
+    const { lost, hasMoved, page, reach } = read;
     // A loss and the next slot may have come together.
     if (this.#state === 'held' && (hasMoved || lost !== undefined)) {
       this.#lose(page, lost ?? page.ended ?? 'page', reach);
@@ -97,7 +100,8 @@ class DirectoryLease {
     if (hasMoved) this.#move();
     // It uses the page again that it had left.
     else if (lost === undefined) this.#hold();
-    this.#publish();
+    // Reading takes long, and an opening waits for it.
+    this.#publish(hasMoved || lost !== undefined ? undefined : read);
   }
 
   /**
@@ -131,8 +135,9 @@ class DirectoryLease {
     this.#losses.noteNext(this.workerId);
   }
 
-  #publish() {
-    this.#publishChange(this.report());
+  /** @param {DirectoryLeaseState} [read] what was just read */
+  #publish(read) {
+    this.#publishChange(this.report(read));
   }
 }
 
