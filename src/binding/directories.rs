@@ -8,9 +8,10 @@ use napi::bindgen_prelude::{Either, Object};
 use napi::{Env, Error};
 use napi_derive::napi;
 
-use super::disk::{bounded, later};
+use super::disk::{DISK_THREAD, later};
 use super::values::{Value, list, report};
-use crate::core::fault::Fault;
+use crate::core::fault::{Fault, fault};
+use crate::files::bounded::bounded;
 use crate::lease::{Key, Record, Token};
 use crate::register::Register;
 
@@ -80,8 +81,11 @@ fn used<'call>(
 ) -> napi::Result<Object<'call>> {
     later(env, move || {
         let directory = PathBuf::from(directory);
-        let limit = (directory.clone(), DISK_OF_CALL);
-        let used = bounded(limit, "reads the directory", move || work(&directory));
+        let failed = |_| fault!("no-thread", purpose: "reads the directory");
+        let place = directory.clone();
+        let used = bounded((&place, DISK_OF_CALL), (DISK_THREAD, failed), move |answer| {
+            drop(answer.send(work(&directory)));
+        });
         move |_| Ok(used.map_or_else(Either::B, Either::A))
     })
 }

@@ -11,7 +11,7 @@
 //! | `leases` | leases from stores: inputs in, reports and calls out |
 //! | `records` | records of a store, for commands |
 //! | `directories` | those of a directory |
-//! | `disk` | work that waits for a disk, within a time limit |
+//! | `disk` | promises of work that waits for a disk |
 //! | `request` | requests for a generator |
 //! | `source` | the source of an instance's IDs, opened from a request |
 //! | `page_lease` | what a leased page says of its lease |

@@ -9,11 +9,13 @@
 //! | `whole` | creates files atomically, under a temporary name first |
 //! | `cursor` | writes and reads the fields of a record |
 //! | `access` | checks of owners and permissions |
+//! | `bounded` | waits for a disk within a time limit |
 
 /// The file system. Tests replace it.
 pub use std::fs;
 
 pub mod access;
+pub mod bounded;
 pub mod cursor;
 pub mod lock;
 pub mod named;

@@ -1,10 +1,8 @@
 //! Leases from directories. Callers of this process that want the same slot share one lease.
 
 use std::collections::HashMap;
-use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::slice;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::sync::{Arc, LazyLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +16,7 @@ use super::request::{Request, Scope};
 use crate::core::fault::{Failure, fault};
 use crate::core::layout::Layout;
 use crate::core::listeners::Listeners;
+use crate::files::bounded::bounded;
 use crate::lease::{Holder, Limits, Patience, Settings};
 use crate::register::Register;
 
@@ -114,27 +113,18 @@ impl DirectoryLease {
     ) -> Result<(Arc<DirectoryLease>, bool), Failure> {
         let place = leasing.directory.clone();
         let failed = Failure::io("slot-io", "start a thread for", &place);
-        let (send, receive) = sync_channel(1);
-        let find = move || {
+        bounded((&place, at_most), ("snowdrift-lease", failed), move |answer| {
             // Where its caller waits no longer, dropping the lease ends it.
             match DirectoryLease::find(request, &leasing, is_usable, wait) {
-                Ok((lease, None)) => drop(send.send(Ok((lease, false)))),
+                Ok((lease, None)) => drop(answer.send(Ok((lease, false)))),
                 Ok((lease, Some(keeper))) => {
                     let executor = lease.executor.clone();
-                    drop(send.send(Ok((lease, true))));
+                    drop(answer.send(Ok((lease, true))));
                     executor.execute(keeper);
                 }
-                Err(failure) => drop(send.send(Err(failure))),
+                Err(failure) => drop(answer.send(Err(failure))),
             }
-        };
-        thread::Builder::new().name("snowdrift-lease".to_owned()).spawn(find).map_err(failed)?;
-        match receive.recv_timeout(at_most) {
-            Ok(found) => found,
-            Err(RecvTimeoutError::Timeout) => {
-                Err(fault!("disk-hangs", place, waited: at_most.as_secs()).into())
-            }
-            Err(RecvTimeoutError::Disconnected) => resume_unwind(Box::new("a lease's thread")),
-        }
+        })
     }
 
     /// The lease that a request wants, and what its thread executes if it is new.
