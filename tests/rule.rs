@@ -27,7 +27,7 @@ pub struct Sequencer {
     /// The next sequence number of the current run; past `last_sequence` when it is used up.
     next: u64,
     window: Window,
-    /// Whether a step of the clock back may be answered with a larger counter value.
+    /// Whether a clock rollback may raise the counter.
     may_raise: bool,
     /// How many ticks ahead of the clock may be taken rather than waited for.
     max_ahead: Tick,

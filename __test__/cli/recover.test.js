@@ -252,7 +252,7 @@ describe('living holders', { concurrency: 8 }, () => {
     });
   }
 
-  test('holders whose namespace alone was deleted are told, in buckets that the new one does not count, too', async () => {
+  test('where the namespace alone was deleted, holders are named, also in buckets that the new one does not count', async () => {
     const stored = new Map();
     await created(stored);
     const flake = await leased(stored);

@@ -409,7 +409,7 @@ fn a_clock_far_ahead_asks_for_no_more_than_the_store_s_clock_allows() {
     assert!(highest.unwrap() <= cap && highest.unwrap() > cap - 15_000, "{highest:?}");
 }
 
-/// When a process was told of renewals, ms after the start.
+/// When processes reported renewals, ms after the start.
 fn renewals(fleet: &Fleet) -> Vec<i64> {
     let renewed = fleet.log.iter().filter(|(.., report)| *report == Report::Renewed);
     renewed.map(|(at, ..)| *at).collect()
