@@ -9,6 +9,7 @@ const { join } = require('node:path');
 const { describe, mock, test } = require('node:test');
 const { fileURLToPath, pathToFileURL } = require('node:url');
 
+const native = require('../../js/runtime/native.js');
 const { connect } = require('../../js/stores/connect.js');
 const { gate, skipped } = require('../support/amount.js');
 const { endOf, firstLine, json, run } = require('../support/cli.js');
@@ -396,6 +397,23 @@ describe('a directory', { concurrency: 4 }, () => {
     gate ?? noPython(),
   );
 });
+
+inPlace(
+  'a recover that fails halfway names what it did, and exits with 1',
+  async ({ place, claims, t }) => {
+    claims(1);
+    const { bucketKeys } = native;
+    // The first call is before the floor is raised.
+    const fail = (...values) => {
+      if (calls.callCount() > 0) throw new TypeError('a fault of ours');
+      return bucketKeys(...values);
+    };
+    const { mock: calls } = t.mock.method(native, 'bucketKeys', fail);
+    const { code, stderr } = await run(['recover', place.url]);
+    assert.match(stderr, /a fault of ours\. The floor is raised/);
+    assert.equal(code, 1, 'not 2, as for a wrong use');
+  },
+);
 
 /** Locks files for a change, as a process does that is stopped in one, and writes its own process ID. */
 const STOPPED = `

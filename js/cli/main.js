@@ -207,7 +207,7 @@ async function main(argv, streams) {
       ? ', in the folder where you installed snowdrift'
       : '';
     io.complain(`${prefix}${failure.message}${where}`);
-    return code === undefined || code === 'ERR_SNOWFLAKE_CONFIG' ? 2 : 1;
+    return failure instanceof UsageError || code === 'ERR_SNOWFLAKE_CONFIG' ? 2 : 1;
   }
 }
 
