@@ -209,7 +209,9 @@ for (const engine of ['postgres', 'mysql']) {
         };
         for (const which of [0, 1]) {
           const { renewals } = leases[which].lease;
-          await until(() => isLost(which) || leases[which].lease.renewals >= renewals + 2);
+          const isRenewed = () => leases[which].lease.renewals >= renewals + 2;
+          // While a tool has its locks, a call may fail on a busy machine. A lease that is kept is renewed after that.
+          await until(() => (kept[which] ? isRenewed() && !isLost(which) : isLost(which)));
         }
         assert.deepEqual([!isLost(0), !isLost(1)], kept);
         const isAdvised = ({ detail }) => /give it a schema of its own: \?schema=ids/.test(detail);
