@@ -13,6 +13,7 @@
 //! | 252..256 | CRC-32 of bytes 0..252 |
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use crate::core::fault::{Class, Failure, fault};
 use crate::core::layout::{Layout, Tick};
@@ -39,10 +40,13 @@ pub(super) const MARKER: &str = "born";
 pub struct BootId(pub [u8; 16]);
 
 impl BootId {
-    /// This boot; zeros if the kernel reports no ID.
+    /// This boot; zeros if the kernel reports no ID. Read once: a process lives in one boot.
     pub fn now() -> BootId {
-        let id = boot_id().unwrap_or_default().replace('-', "");
-        BootId(u128::from_str_radix(id.trim(), 16).unwrap_or_default().to_be_bytes())
+        static BOOT: LazyLock<BootId> = LazyLock::new(|| {
+            let id = boot_id().unwrap_or_default().replace('-', "");
+            BootId(u128::from_str_radix(id.trim(), 16).unwrap_or_default().to_be_bytes())
+        });
+        *BOOT
     }
 
     /// Whether the kernel reported none.

@@ -79,6 +79,7 @@ impl Directory {
         if let Some(seen) = seen.filter(|page| search.is_ended(page)) {
             search.put_away(&seen)?;
             search.away = Some(seen);
+            search.create()?;
         }
         for _ in 0..TRIES {
             if let Some(page) = search.attempt()? {
