@@ -315,24 +315,4 @@ impl Page {
         };
         Failure::new(Class::Conflict, fault)
     }
-
-    /// Removes the page's name, if it is still this page's.
-    pub fn remove(&self) -> Result<(), Failure> {
-        match self.path() {
-            Some(path) if self.is_named()? => own::remove(path),
-            _ => Ok(()),
-        }
-    }
-
-    /// Removes the page and the node's marker. Requires [`Page::try_lock_exclusive`], so that no other process creates
-    /// a page meanwhile.
-    pub fn remove_with_marker(&self) -> Result<(), Failure> {
-        if let Some(path) = self.path()
-            && self.is_named()?
-        {
-            // The marker first: no other process places a marker while the page has its name.
-            own::remove(&path.with_extension(MARKER))?;
-        }
-        self.remove()
-    }
 }

@@ -4,6 +4,8 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, Release};
 
+use super::header::MARKER;
+use super::own;
 use super::page::{Page, PageFile};
 use crate::core::fault::{Class, Failure, fault};
 use crate::files::lock::{self, USERS};
@@ -56,6 +58,26 @@ impl Page {
     /// Whether it is its node's current page: it has both its names.
     pub fn is_current(&self) -> bool {
         self.is_named().unwrap_or(false) && self.is_marked().unwrap_or(false)
+    }
+
+    /// Removes the page's name, if it is still this page's.
+    pub fn remove(&self) -> Result<(), Failure> {
+        match self.path() {
+            Some(path) if self.is_named()? => own::remove(path),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the page and the node's marker. Requires [`Page::try_lock_exclusive`], so that no other process creates
+    /// a page meanwhile.
+    pub fn remove_with_marker(&self) -> Result<(), Failure> {
+        if let Some(path) = self.path()
+            && self.is_named()?
+        {
+            // The marker first: no other process places a marker while the page has its name.
+            own::remove(&path.with_extension(MARKER))?;
+        }
+        self.remove()
     }
 
     /// Whether the page belongs to this process's present user. After `setuid` or `seteuid`, its child processes use
