@@ -322,8 +322,8 @@ describe('the versions that etcd keeps', { skip }, () => {
     }
   }
 
-  test('take the room that docs/leases.md says', async () => {
-    const page = readFileSync(join(__dirname, '../../docs/leases.md'), 'utf8');
+  test('take the room that docs/stores.md says', async () => {
+    const page = readFileSync(join(__dirname, '../../docs/stores.md'), 'utf8');
     const [, said] = /A renewal adds ([\d.]+) KB/.exec(page);
     await withVersions([], 5000, async ({ perWrite }) => {
       assert.ok(Math.abs(perWrite - said * 1000) < 150, `${perWrite} bytes for each write`);

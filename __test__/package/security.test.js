@@ -81,9 +81,9 @@ test('few modules can reach the network, and none starts a program or runs text'
     'js/cli/serve.js: net',
     'js/server/http.js: http',
     'js/server/peers.js: http',
-    'js/stores/connect.js: net',
     'js/stores/etcd-client.js: https',
     'js/stores/etcd-client.js: http',
+    'js/stores/servers/mysql.js: net',
     // For the list of CAs.
     'js/stores/zookeeper-client.js: tls',
   ]);

@@ -6,10 +6,12 @@ import type {
   CallOptions,
   LeaseRecord,
   LeaseStore,
+  SqlStoreOptions,
+  StoreOptions,
   WorkerNodeStore,
 } from './store.js';
 
-export type { CallOptions, LeaseRecord, LeaseStore };
+export type { CallOptions, LeaseRecord, LeaseStore, StoreOptions };
 
 type Show = Parameters<NonNullable<LeaseStore['show']>>;
 export type Slot = Show[0];
@@ -117,6 +119,43 @@ export interface WantedWorker extends RowRequest {
 export interface Adapter<Found = LeaseRecord> extends Traits, Calls<Found, AbortSignal> {
   /** Whether what they throw is the application's, but for the errors that they note as a client's. */
   notesErrors?: boolean;
+}
+
+// Servers by URLs.
+
+/** Whether an option may have a value; `expected` says which. */
+export type Check = ((value: string) => boolean) & { expected?: string };
+
+/** What is known of a server by URL: a file of servers/. */
+export interface Server {
+  /** How to turn TLS on, for errors. */
+  tls: string;
+  /** The options that its client knows. */
+  options: Record<string, Check>;
+  /** Further checks. `where`: the URL's name in errors. */
+  check?(where: string, url: URL): void;
+  /** Opens the store. Throws what is wrong with the URL. */
+  connect(url: URL, parts: Parts): Promise<Connection>;
+}
+
+/** The parts of a URL: that of the client, the options of the store, and the server's name in errors. */
+export interface Parts {
+  own: URL;
+  options: SqlStoreOptions;
+  server: string;
+}
+
+/** A store and its connection. */
+export interface Connection {
+  store: LeaseStore;
+  /** Connects, unless it is connected. */
+  connected?(): Promise<void>;
+  /** The cause of a failed call, if it says more than the call's. */
+  causeOf?(): unknown;
+  /** Destroys the connection. */
+  drop?(): void;
+  /** Ends it. */
+  end?(): Promise<unknown>;
 }
 
 // Clients of SQL databases: what is used of them, since an application may have any of their versions.

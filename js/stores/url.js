@@ -161,10 +161,13 @@ function invalidUrl(name, value) {
 /** @param {URL} url */
 const productOf = ({ protocol }) => SERVERS[protocol].product;
 
+/** Whether a URL may have several servers. @param {URL} url */
+const isListed = (url) => LISTED.has(productOf(url));
+
 /** A server's name in errors: 'PostgreSQL at db:5432'. @param {URL} url */
 function serverOf(url) {
   const { product, port } = SERVERS[url.protocol];
-  if (LISTED.has(product)) return `${product} at ${addressesOf(url).join(',')}`;
+  if (isListed(url)) return `${product} at ${addressesOf(url).join(',')}`;
   const host = url.hostname || url.searchParams.get('host') || 'localhost';
   return `${product} at ${host}:${url.port || port}`;
 }
@@ -172,6 +175,7 @@ function serverOf(url) {
 module.exports = {
   addressesOf,
   environmentServer,
+  isListed,
   isServer,
   loginOf,
   namesServer,
