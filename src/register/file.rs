@@ -241,11 +241,11 @@ pub struct Hold(File);
 
 impl Hold {
     /// Locks a slot's file. Waits this long for others that look whether it is locked, where that takes the lock.
-    pub fn take(slot: &RecordFile, at_most: Duration) -> Result<Hold, Failure> {
-        let failed = slot.failed("lock");
-        let file = match Hold::file_of(&slot.path, true)? {
+    pub fn take(path: &Path, at_most: Duration) -> Result<Hold, Failure> {
+        let failed = Failure::io("slot-io", "lock", path);
+        let file = match Hold::file_of(path, true)? {
             Some(file) => file,
-            None => slot.file.try_clone().map_err(&failed)?,
+            None => named::open_file(path, true)?,
         };
         let hold = Hold(file);
         let mode = LockMode::Shared;

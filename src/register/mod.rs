@@ -132,14 +132,11 @@ impl Register {
     /// Shows others that this process lives, and holds the slot of this key: from when it writes the line, or joins its page.
     pub fn hold(&mut self, key: Key, at_most: Duration) -> Result<(), Failure> {
         let path = self.path_of(key);
-        if !self.is_holding(&path) {
-            self.hold = Some((key, Hold::take(&RecordFile::open(&path, key, true)?, at_most)?));
+        let is_held = self.hold.as_ref().is_some_and(|(_, hold)| hold.is_of(&path));
+        if !is_held {
+            self.hold = Some((key, Hold::take(&path, at_most)?));
         }
         Ok(())
-    }
-
-    fn is_holding(&self, path: &Path) -> bool {
-        self.hold.as_ref().is_some_and(|(_, hold)| hold.is_of(path))
     }
 
     /// Shows it no more: the line is free, or another one's.
@@ -222,9 +219,9 @@ impl Register {
             }
             return Ok(None);
         };
-        if holds && !self.is_holding(&file.path) {
+        if holds {
             // Before others see the line.
-            self.hold = Some((key, Hold::take(&file, at_most)?));
+            self.hold(key, at_most)?;
         }
         let text = placed(record.clone(), place).text();
         let found = file.write((token, text), before, &self.flush, at_most)?;
