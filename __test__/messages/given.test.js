@@ -49,6 +49,7 @@ const CALLS = {
   ],
   withSnowFlake: [['flake'], withSnowFlake],
   PrimarySnowFlakeColumn: [['nextIdString'], PrimarySnowFlakeColumn],
+  'PrimarySnowFlakeColumn.forSchema': [['nextIdString'], PrimarySnowFlakeColumn.forSchema],
   postgres: [
     ['namespace', 'schema'],
     (options) => postgres({ connect() {}, totalCount: 0 }, options),

@@ -13,15 +13,22 @@ if (skip) {
 } else {
   replacePackage('typeorm', 'typeorm-0.3');
   require('./typeorm.test.js');
+  require('./typeorm-foreign.test.js');
   require('./typeorm-ids.test.js');
   require('./typeorm-migration.test.js');
   require('./typeorm-sort.test.js');
 
   test('a driver of SQLite that can only round gets IDs as text, exactly', async () => {
-    const { Author, Book, entities } = require('../support/typeorm.js');
+    const { Author, Book, Tag, decorate, entities } = require('../support/typeorm.js');
+    const { SnowFlakeColumn, PrimarySnowFlakeColumn } = require('../../js/orm/typeorm.js');
     const { DataSource } = require('typeorm');
     const options = { type: 'sqlite', database: ':memory:', driver: nodeSqlite3() };
-    const source = new DataSource({ ...options, entities, synchronize: true });
+    const Note = decorate(class Note {}, 'note', {
+      id: PrimarySnowFlakeColumn(),
+      tagId: SnowFlakeColumn(),
+    });
+    const all = [...entities, Note];
+    const source = new DataSource({ ...options, entities: all, synchronize: true });
     await source.initialize();
     const author = await source
       .getRepository(Author)
@@ -31,6 +38,11 @@ if (skip) {
     assert.ok(await source.getRepository(Book).findOneBy({ author: { id: author.id } }));
     const [{ type }] = await source.query('SELECT typeof(id) AS type FROM author');
     assert.equal(type, 'text');
+    const tag = await source.getRepository(Tag).save({ label: 'x' });
+    await source.getRepository(Note).save({ id: '1', tagId: tag.id });
+    assert.equal((await source.getRepository(Note).findOneBy({ tagId: tag.id })).tagId, tag.id);
+    const [note] = await source.query('SELECT typeof(tagId) AS type FROM note');
+    assert.equal(note.type, 'text');
     await source.destroy();
   });
 }

@@ -11,6 +11,7 @@ if (skip) {
 } else {
   replaceClients('oldest');
   require('./typeorm.test.js');
+  require('./typeorm-foreign.test.js');
   require('./typeorm-ids.test.js');
   require('./typeorm-migration.test.js');
   require('./typeorm-sort.test.js');

@@ -113,9 +113,10 @@ const version = `TypeORM ${require(manifest).version}`;
 /**
  * Runs the same tests on each database.
  * @param tests gets an opened database: its `source`, `repo(Class)`, and what DATABASES has
+ * @param others entities to open instead of those of this file
  */
-function onDatabases(tests, databases = DATABASES) {
-  for (const database of databases) {
+function onDatabases(tests, others = entities) {
+  for (const database of DATABASES) {
     describe(`${database.name}, ${version}`, { skip: database.skip }, () => {
       const opened = {
         ...database,
@@ -127,13 +128,13 @@ function onDatabases(tests, databases = DATABASES) {
         opened.source = new DataSource({
           ...database.options,
           ...(server ? { url: server.url } : {}),
-          entities,
+          entities: others,
           synchronize: true,
         });
         await opened.source.initialize();
       });
       after(async () => {
-        await opened.source?.destroy();
+        if (opened.source?.isInitialized) await opened.source.destroy();
         await opened.server?.stop();
       });
       tests(opened);

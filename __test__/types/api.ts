@@ -41,7 +41,8 @@ import { SnowFlakeModule } from 'snowdrift/nestjs';
 import { type PrismaSnowFlakeExtension, withSnowFlake } from 'snowdrift/prisma';
 import { type PublicIds, publicIds } from 'snowdrift/public';
 import { idSchema } from 'snowdrift/schema';
-import { PrimarySnowFlakeColumn } from 'snowdrift/typeorm';
+import { PrimarySnowFlakeColumn, SnowFlakeColumn } from 'snowdrift/typeorm';
+import { EntitySchema } from 'typeorm';
 
 function is<T>(_value: T): void {}
 
@@ -199,8 +200,27 @@ class User {
   // @ts-expect-error a number holds no ID of 64 bits
   @PrimarySnowFlakeColumn()
   rounded?: number;
+
+  @SnowFlakeColumn()
+  teamId!: string;
+
+  @SnowFlakeColumn({ nullable: true, name: 'boss_id' })
+  bossId: Id<'User'> | null = null;
+
+  // @ts-expect-error a number holds no ID of 64 bits
+  @SnowFlakeColumn({ nullable: true })
+  roundedId?: number | null;
 }
 void User;
+// @ts-expect-error a foreign key generates no ID
+SnowFlakeColumn({ nextIdString: () => flake.nextIdString() });
+new EntitySchema<{ id: string; teamId: string | null }>({
+  name: 'user',
+  columns: {
+    id: PrimarySnowFlakeColumn.forSchema({ name: 'user_id' }),
+    teamId: SnowFlakeColumn.forSchema({ nullable: true, unique: true, default: null }),
+  },
+});
 is<PropertyDecorator>(PrimarySnowFlakeColumn());
 
 // @ts-expect-error a number is never an ID

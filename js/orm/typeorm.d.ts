@@ -34,14 +34,72 @@
  *
  * Importing this module extends `DataSource` and `InsertQueryBuilder`, since a decorator does not know its database.
  */
-export function PrimarySnowFlakeColumn(
-  options?: PrimarySnowFlakeColumnOptions,
-): <Entity extends object, Property extends PropertyKey>(
+export function PrimarySnowFlakeColumn(options?: PrimarySnowFlakeColumnOptions): ColumnDecorator;
+
+export namespace PrimarySnowFlakeColumn {
+  /**
+   * The same for an `EntitySchema`: `columns: { id: PrimarySnowFlakeColumn.forSchema() }`.
+   *
+   * @throws as the decorator
+   */
+  function forSchema(options?: PrimarySnowFlakeColumnOptions): SchemaColumn & { primary: true };
+}
+
+/**
+ * A column that holds the ID of another row: a foreign key, or a reference without one. It has the type and the values of
+ * {@link PrimarySnowFlakeColumn} on each database, checks them in entities and conditions, and generates none:
+ *
+ * ```ts
+ * @Entity()
+ * class Book {
+ *   @PrimarySnowFlakeColumn()
+ *   id: string
+ *
+ *   @Index()
+ *   @SnowFlakeColumn({ nullable: true })
+ *   authorId: string | null
+ *
+ *   @ManyToOne(() => Author)
+ *   @JoinColumn({ name: 'authorId' })
+ *   author: Author | null
+ * }
+ * ```
+ *
+ * `find({ where: { authorId } })` then needs no join. Beside a relation the column has the name that `@JoinColumn` gives. A
+ * foreign key that is part of a composite primary key is `@SnowFlakeColumn({ primary: true })`.
+ *
+ * `initialize()` rejects with `ERR_SNOWFLAKE_CONFIG` if the property is declared as a number or a bigint, or if the relation
+ * refers to a column that is neither one of IDs nor a `bigint`.
+ *
+ * @throws `ERR_SNOWFLAKE_CONFIG` an option is unknown, such as `type`, or wrong
+ * @throws `ERR_SNOWFLAKE_INVALID_ID` the `default` is no ID
+ */
+export function SnowFlakeColumn(options?: SnowFlakeColumnOptions): ColumnDecorator;
+
+export namespace SnowFlakeColumn {
+  /**
+   * The same for an `EntitySchema`: `columns: { authorId: SnowFlakeColumn.forSchema({ nullable: true }) }`.
+   *
+   * @throws as the decorator
+   */
+  function forSchema(options?: SnowFlakeColumnOptions): SchemaColumn & SnowFlakeColumnOptions;
+}
+
+/** A decorator of properties that can hold a string. */
+type ColumnDecorator = <Entity extends object, Property extends PropertyKey>(
   target: Entity,
   property: HoldsString<Entity, Property> extends true
     ? Property
     : 'declare this property as a string, since it holds one',
 ) => void;
+
+/** What TypeORM reads of an EntitySchema's column. */
+interface SchemaColumn {
+  type: 'bigint';
+  transformer: { to(value: unknown): unknown; from(value: unknown): unknown };
+  name?: string | undefined;
+  comment?: string | undefined;
+}
 
 /** Whether a property can hold a string. Of a private or protected one, the compiler does not tell. */
 type HoldsString<Entity, Property> = Property extends keyof Entity
@@ -51,6 +109,28 @@ type HoldsString<Entity, Property> = Property extends keyof Entity
       ? false
       : true
   : true;
+
+/** Options of {@link SnowFlakeColumn}: those of TypeORM's `@Column` that a column of IDs may have. */
+export interface SnowFlakeColumnOptions {
+  /** The column's name in the database. Default: the property's name. */
+  name?: string;
+  /** The column's comment in the database, where it supports one. */
+  comment?: string;
+  /** Whether it may be null. Default false. */
+  nullable?: boolean;
+  /** Whether no two rows may have the same ID in it. Default false. */
+  unique?: boolean;
+  /** Whether it is part of the primary key. Default false. */
+  primary?: boolean;
+  /** Whether queries select it by default. Default true. */
+  select?: boolean;
+  /** Whether `save` inserts its value. Default true. */
+  insert?: boolean;
+  /** Whether `save` changes it. Default true. */
+  update?: boolean;
+  /** The database's default: an ID, null, or a function that returns SQL. */
+  default?: string | bigint | null | (() => string);
+}
 
 /** Options of {@link PrimarySnowFlakeColumn}. */
 export interface PrimarySnowFlakeColumnOptions {

@@ -1,12 +1,12 @@
 'use strict';
-// The exports of `snowdrift/typeorm`: a primary column with snowdrift IDs. A subscriber sets the IDs, since TypeORM
-// calls it for plain objects and query builders, too.
+// The exports of `snowdrift/typeorm`: columns of snowdrift's IDs, as decorators and as options of an EntitySchema. Of primary
+// columns, a subscriber sets the IDs, since TypeORM calls it for plain objects and query builders, too.
 //
 // A decorator does not know its database. So the columns get their type when a DataSource has built its metadata: the
 // type that the driver reads back exactly. If there is none, initialize() throws.
 
 /**
- * @import { PrimarySnowFlakeColumnOptions } from './typeorm.d.ts'
+ * @import { PrimarySnowFlakeColumnOptions, SnowFlakeColumnOptions } from './typeorm.d.ts'
  * @import { DataSource as TypeOrmDataSource } from 'typeorm'
  *
  * TypeORM declares this method for its own classes only.
@@ -16,12 +16,18 @@
 const { configError, describe, needsPackage } = require('../messages/errors.js');
 const { optionsOf } = require('../messages/checks.js');
 const { NONE } = require('../ids/properties.js');
-const { SnowFlakeTransformer, holdsId, prepareColumn } = require('./typeorm/columns.js');
+const {
+  IdTransformer,
+  SnowFlakeTransformer,
+  holdsId,
+  prepareColumn,
+  toText,
+} = require('./typeorm/columns.js');
 const { reportingRealIds } = require('./typeorm/conflicts.js');
 const { columnTypeFor, isSqlite, readIntegersExactly } = require('./typeorm/sqlite.js');
 const { IdSubscriber, nextOfDefault } = require('./typeorm/subscriber.js');
 
-const { DataSource, InsertQueryBuilder, PrimaryColumn } = load();
+const { Column, DataSource, InsertQueryBuilder, PrimaryColumn } = load();
 
 function load() {
   try {
@@ -31,19 +37,20 @@ function load() {
   }
 }
 
+const BIGINT = /** @type {const} */ ('bigint');
+
 /** Options that make drivers read each BIGINT as a JavaScript number. */
 const ROUNDING_OPTIONS = [
   { option: 'parseInt8', value: true, fix: 'parseInt8: false' },
   { option: 'supportBigNumbers', value: false, fix: 'supportBigNumbers: true' },
 ];
 
-/** @param {PrimarySnowFlakeColumnOptions} [options] */
-function PrimarySnowFlakeColumn(options = NONE) {
-  const given = optionsOf(options, 'options of PrimarySnowFlakeColumn()', [
-    'name',
-    'comment',
-    'nextIdString',
-  ]);
+/**
+ * @param {PrimarySnowFlakeColumnOptions} options
+ * @param {string} caller
+ */
+function readPrimary(options, caller) {
+  const given = optionsOf(options, `options of ${caller}()`, ['name', 'comment', 'nextIdString']);
   const {
     name,
     comment,
@@ -55,8 +62,60 @@ function PrimarySnowFlakeColumn(options = NONE) {
     );
   }
   const transformer = new SnowFlakeTransformer(nextIdString, 'an ID');
-  return PrimaryColumn({ type: 'bigint', name, comment, transformer });
+  return { type: BIGINT, name, comment, transformer };
 }
+
+const FLAGS = /** @type {const} */ ([
+  'nullable',
+  'unique',
+  'primary',
+  'select',
+  'insert',
+  'update',
+]);
+const TEXTS = /** @type {const} */ (['name', 'comment']);
+
+/**
+ * @param {SnowFlakeColumnOptions} options
+ * @param {string} caller
+ */
+function readColumn(options, caller) {
+  const given = optionsOf(options, `options of ${caller}()`, [...TEXTS, ...FLAGS, 'default']);
+  const read = /** @type {SnowFlakeColumnOptions} */ ({ ...given });
+  for (const name of FLAGS) {
+    const flag = read[name];
+    if (flag === undefined || typeof flag === 'boolean') continue;
+    throw configError(`${name} of ${caller}() must be true or false; it is ${describe(flag)}`);
+  }
+  const { default: value } = read;
+  if (value !== undefined && value !== null && typeof value !== 'function') {
+    read.default = toText(value, `the default of ${caller}()`);
+  }
+  const transformer = new IdTransformer('an ID');
+  return { ...read, type: BIGINT, transformer };
+}
+
+/** @param {PrimarySnowFlakeColumnOptions} [options] */
+function PrimarySnowFlakeColumn(options = NONE) {
+  return PrimaryColumn(readPrimary(options, 'PrimarySnowFlakeColumn'));
+}
+
+/** @param {SnowFlakeColumnOptions} [options] */
+function SnowFlakeColumn(options = NONE) {
+  return Column(readColumn(options, 'SnowFlakeColumn'));
+}
+
+/**
+ * The options of an EntitySchema's column.
+ * @param {PrimarySnowFlakeColumnOptions} [options]
+ */
+PrimarySnowFlakeColumn.forSchema = (options = NONE) => ({
+  ...readPrimary(options, 'PrimarySnowFlakeColumn.forSchema'),
+  primary: true,
+});
+
+/** @param {SnowFlakeColumnOptions} [options] */
+SnowFlakeColumn.forSchema = (options = NONE) => readColumn(options, 'SnowFlakeColumn.forSchema');
 
 /** @param {TypeOrmDataSource} dataSource */
 function prepare(dataSource) {
@@ -92,4 +151,4 @@ prototype.buildMetadatas = async function buildWithSnowFlakes() {
 InsertQueryBuilder.prototype.execute = reportingRealIds(InsertQueryBuilder.prototype.execute);
 
 /** @satisfies {Record<keyof typeof import('./typeorm.js'), unknown>} */
-module.exports = { PrimarySnowFlakeColumn };
+module.exports = { PrimarySnowFlakeColumn, SnowFlakeColumn };

@@ -6,10 +6,13 @@
  * @typedef {EntityMetadata['columns'][number]} ColumnMetadata
  */
 
-const { configError, invalidId } = require('../../messages/errors.js');
+const { configError, describe, invalidId } = require('../../messages/errors.js');
 const { readId } = require('../../generator/arguments.js');
 
-/** Converts between the property, a string, and the database. TypeORM applies it to conditions, too. */
+/**
+ * Converts between the property, a string, and the database. TypeORM applies it to conditions, too. Its class marks
+ * snowdrift's columns.
+ */
 class IdTransformer {
   /** @param {string} name the entity and property, for errors */
   constructor(name) {
@@ -32,7 +35,7 @@ class IdTransformer {
   }
 }
 
-/** The transformer of a primary column. Its class marks snowdrift's columns. */
+/** The transformer of a primary column, whose IDs are generated. */
 class SnowFlakeTransformer extends IdTransformer {
   /**
    * @param {() => unknown} nextIdString
@@ -49,6 +52,12 @@ const nextOf = ({ transformer }) =>
   transformer instanceof SnowFlakeTransformer ? transformer.next : undefined;
 
 /** @param {ColumnMetadata} column */
+const isDeclared = ({ transformer }) => transformer instanceof IdTransformer;
+
+/**
+ * Whether IDs are generated for a column.
+ * @param {ColumnMetadata} column
+ */
 const isSnowFlakeColumn = (column) => nextOf(column) !== undefined;
 
 /**
@@ -59,6 +68,15 @@ const isSnowFlakeColumn = (column) => nextOf(column) !== undefined;
 function toProperty(value, name) {
   if (value === undefined || value === null) return value;
   if (typeof value === 'object' || typeof value === 'function') return value;
+  return toText(value, name);
+}
+
+/**
+ * An ID as a string.
+ * @param {unknown} value
+ * @param {string} name
+ */
+function toText(value, name) {
   try {
     const id = readId(value);
     return typeof value === 'string' ? value : String(id);
@@ -74,7 +92,7 @@ function toProperty(value, name) {
  */
 function holdsId(column) {
   const { referencedColumn } = column;
-  return isSnowFlakeColumn(column) || (referencedColumn !== undefined && holdsId(referencedColumn));
+  return isDeclared(column) || (referencedColumn !== undefined && holdsId(referencedColumn));
 }
 
 /**
@@ -84,8 +102,10 @@ function holdsId(column) {
 function prepareColumn(column) {
   const name = `${column.entityMetadata.name}.${column.propertyPath}`;
   refuseOtherTypes(column, name);
+  refuseOtherKeys(column, name);
   const next = nextOf(column);
   if (next !== undefined) column.transformer = new SnowFlakeTransformer(next, name);
+  else if (isDeclared(column)) column.transformer = new IdTransformer(name);
   else column.transformer ??= new IdTransformer(name);
   const { getEntityValue, getEntityValueMap } = column;
   /** @type {ColumnMetadata['getEntityValue']} */
@@ -122,6 +142,22 @@ function refuseOtherTypes({ target, propertyName }, name) {
 }
 
 /**
+ * Refuses a foreign key that refers to what is no ID, such as a UUID: TypeORM gives it the type of that column. Integers of 64
+ * bits may be IDs that another program inserts.
+ * @param {ColumnMetadata} column
+ * @param {string} name
+ */
+function refuseOtherKeys({ referencedColumn }, name) {
+  if (referencedColumn === undefined || holdsId(referencedColumn)) return;
+  const { entityMetadata, propertyPath, type } = referencedColumn;
+  if (['bigint', 'int8'].includes(String(type))) return;
+  const other = `${entityMetadata.name}.${propertyPath}`;
+  throw configError(
+    `${name} is a column of IDs, and refers to ${other}, which has none (its type is ${describe(typeof type === 'function' ? type.name : type)}): declare ${other} with @PrimarySnowFlakeColumn(), or ${name} with @Column()`,
+  );
+}
+
+/**
  * Replaces a bigint of an entity by its string, since JSON has no bigint.
  * @param {ColumnMetadata} column
  * @param {ObjectLiteral} entity
@@ -137,4 +173,12 @@ function writeString({ embeddedMetadata, propertyName }, entity, name) {
   if (typeof value === 'bigint') Reflect.set(owner, propertyName, toProperty(value, name));
 }
 
-module.exports = { SnowFlakeTransformer, holdsId, isSnowFlakeColumn, nextOf, prepareColumn };
+module.exports = {
+  IdTransformer,
+  SnowFlakeTransformer,
+  holdsId,
+  isSnowFlakeColumn,
+  nextOf,
+  prepareColumn,
+  toText,
+};
