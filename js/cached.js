@@ -9,11 +9,13 @@
 
 const { configError, inCall } = require('./messages/errors.js');
 const { Generator, checkLeaseCall, checkOverrides, parse } = require('./generator/generator.js');
-const { Opened, openLease, openNow } = require('./generator/opening.js');
-const { ALL_KEYS, readLeaseOptions, readOptions } = require('./generator/options.js');
-const { choice, optionsOf, wholeNumber } = require('./messages/checks.js');
 const { layouts, readLayout } = require('./ids/layouts.js');
 const { NONE } = require('./ids/properties.js');
+
+// Compiled when the first instance is opened.
+const checks = () => require('./messages/checks.js');
+const openers = () => require('./generator/opening.js');
+const readers = () => require('./generator/options.js');
 
 const RING_KEYS = [
   'boostPower',
@@ -41,7 +43,8 @@ const MOST_INTERVAL = 86_400_000;
  * @returns {{ settings: Settings, rejected: Rejected }}
  */
 function readCached(options = NONE, read) {
-  const keys = [...ALL_KEYS, ...RING_KEYS];
+  const { choice, optionsOf, wholeNumber } = checks();
+  const keys = [...readers().ALL_KEYS, ...RING_KEYS];
   const {
     boostPower = BOOST_POWER,
     paddingFactor = PADDING_FACTOR,
@@ -83,7 +86,7 @@ class CachedSnowFlake extends Generator {
       checkOverrides(prototype, CachedSnowFlake.prototype);
       return openCached(options);
     };
-    const opened = Opened.is(options) ? options : inCall(CachedSnowFlake, open);
+    const opened = openers().Opened.is(options) ? options : inCall(CachedSnowFlake, open);
     const { onRejectedPut, onRejectedTake } = /** @type {Rejected} */ (opened.rejected);
     super(opened, onRejectedTake);
     if (typeof onRejectedPut === 'function') {
@@ -101,11 +104,11 @@ class CachedSnowFlake extends Generator {
     let rejected;
     /** @type {(directory?: unknown, isOfEnvironment?: boolean) => OwnSettings | StoreSettings} */
     const read = (...place) => {
-      const cached = readCached(options, (rest) => readLeaseOptions(rest, ...place));
+      const cached = readCached(options, (rest) => readers().readLeaseOptions(rest, ...place));
       rejected = cached.rejected;
       return cached.settings;
     };
-    return await openLease(store, read, (opened) => {
+    return await openers().openLease(store, read, (opened) => {
       opened.rejected = rejected;
       return new CachedSnowFlake(opened);
     });
@@ -122,8 +125,8 @@ class CachedSnowFlake extends Generator {
 
 /** @param {unknown} options */
 function openCached(options) {
-  const { settings, rejected } = readCached(options, readOptions);
-  const opened = openNow(settings);
+  const { settings, rejected } = readCached(options, readers().readOptions);
+  const opened = openers().openNow(settings);
   opened.rejected = rejected;
   return opened;
 }

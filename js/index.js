@@ -5,6 +5,8 @@ const { CachedSnowFlake } = require('./cached.js');
 const { SnowFlakeError } = require('./messages/errors.js');
 const { layouts } = require('./ids/layouts.js');
 const { SnowFlake } = require('./snowflake.js');
+// Loads the addon, or says why it cannot.
+require('./runtime/native.js');
 
 /**
  * The constructor of an error is private.

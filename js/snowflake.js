@@ -21,10 +21,11 @@ const {
   parse,
   replacedIn,
 } = require('./generator/generator.js');
-const { Opened, openLease, openNow } = require('./generator/opening.js');
 const { layouts, readLayout } = require('./ids/layouts.js');
-const { readLeaseOptions, readOptions } = require('./generator/options.js');
 
+// Compiled when the first instance is opened.
+const openers = () => require('./generator/opening.js');
+const readers = () => require('./generator/options.js');
 const urls = () => require('./stores/url.js');
 
 /** @import { ReadSettings } from './generator/opening.js' */
@@ -65,7 +66,7 @@ function setDefault(flake) {
  * @param {OwnSettings} settings
  */
 function openDefault(settings) {
-  const opened = openNow(settings, { isCommon: true });
+  const opened = openers().openNow(settings, { isCommon: true });
   return new SnowFlake(Object.assign(opened, { onCreated: setDefault }));
 }
 
@@ -75,7 +76,7 @@ function openDefault(settings) {
  */
 async function openDefaultByEnvironment() {
   return urls().environmentServer() === undefined
-    ? openDefault(readOptions())
+    ? openDefault(readers().readOptions())
     : setDefault(await SnowFlake.lease());
 }
 
@@ -138,9 +139,9 @@ class SnowFlake extends Generator {
     const { prototype } = new.target;
     const open = () => {
       checkOverrides(prototype, SnowFlake.prototype);
-      return openNow(readOptions(options));
+      return openers().openNow(readers().readOptions(options));
     };
-    super(Opened.is(options) ? options : inCall(SnowFlake, open));
+    super(openers().Opened.is(options) ? options : inCall(SnowFlake, open));
   }
 
   /**
@@ -150,8 +151,8 @@ class SnowFlake extends Generator {
   static async lease(store, options) {
     checkLeaseCall(this, SnowFlake);
     /** @type {ReadSettings} */
-    const read = (...place) => readLeaseOptions(options, ...place);
-    return await openLease(store, read, (opened) => new SnowFlake(opened));
+    const read = (...place) => readers().readLeaseOptions(options, ...place);
+    return await openers().openLease(store, read, (opened) => new SnowFlake(opened));
   }
 
   /** @returns {Instance} */
@@ -162,7 +163,7 @@ class SnowFlake extends Generator {
         'SnowFlake.ready() has not opened the default instance yet: await SnowFlake.ready() before the first static call',
       );
     }
-    return inCall(STATICS.default, () => openDefault(readOptions()));
+    return inCall(STATICS.default, () => openDefault(readers().readOptions()));
   }
 
   /** @param {unknown} options */
@@ -172,7 +173,7 @@ class SnowFlake extends Generator {
         'SnowFlake.configure() needs options: pass them, or call SnowFlake.ready() to use the environment',
       );
     return inCall(STATICS.configure, () => {
-      const settings = readOptions(options);
+      const settings = readers().readOptions(options);
       // After readOptions(), since getters of the options may have opened the default instance.
       checkNoDefault();
       return openDefault(settings);

@@ -1,6 +1,6 @@
 'use strict';
-// What an instance may need is loaded with the package: later, the process may be another user, who cannot read it, or a
-// deployment may have removed or replaced it. Only the code of leases from stores is loaded late.
+// What an instance may need is read with the package: later, the process may be another user, who cannot read it, or a
+// deployment may have removed or replaced it. Only the code of leases from stores is read late.
 
 const assert = require('node:assert/strict');
 const {
@@ -50,7 +50,7 @@ for (const [who, id] of [
   ['root', 0],
   ['another user', NOBODY],
 ]) {
-  test(`by ${who}, require('snowdrift') loads three files, the addon, and nothing for leases`, {
+  test(`by ${who}, require('snowdrift') compiles two files, and loads the addon`, {
     skip: noOtherUser(),
   }, async () => {
     const place = createReachable();
@@ -67,7 +67,7 @@ for (const [who, id] of [
         files
           .map((name) => name.replace(/-\w{8}\.js$/, '.js'))
           .map((name) => name.replace(/^snowdrift\..*\.node$/, 'addon')),
-        ['index.js', 'ids.js', 'core.js', 'addon'],
+        ['core.js', 'ids.js', 'addon'],
       );
       assert.deepEqual(modules, []);
     } finally {
@@ -122,7 +122,7 @@ test('what the package exports can be imported by name, and shares one class of 
   }
 });
 
-test('nothing but the code of leases is loaded late', async () => {
+test('nothing but the code of leases is read late', async () => {
   const place = createReachable();
   try {
     await install(place);
@@ -137,9 +137,9 @@ test('nothing but the code of leases is loaded late', async () => {
       return lines.filter(isLate).map((line) => line.trim().replace(/-\w{8}/, ''));
     });
     assert.deepEqual(late, [
+      "addLater(() => require('./leases.js'), ['lease/open.js']);",
       // The addon's loader has a version to name where there is no addon.
       "const { version, optionalDependencies } = require('../../package.json');",
-      "const loadLeases = () => need('lease/open.js', () => require('./leases.js'));",
     ]);
   } finally {
     rmSync(place, { recursive: true, force: true });
@@ -294,6 +294,32 @@ for (const LEASES of ['', 'loaded']) {
     assert.match(ended['lease of a client that cannot be read'], /before process\.setuid\(\)/);
   });
 }
+
+/** Opens its first instance, and throws its first error, after its package was removed. */
+const FIRST = `
+  const { rmSync } = require('node:fs');
+  const { SnowFlake } = require(process.env.PACKAGE);
+  rmSync(process.env.PACKAGE, { recursive: true });
+  const flake = new SnowFlake({ scope: 'process', datacenterId: 1, workerId: 3 });
+  console.log(typeof flake.nextId());
+  flake.parse('x');
+`;
+
+test('the first instance and the first error of a process need no file of the package', {
+  skip: process.platform === 'win32' && 'Windows removes no addon in use',
+}, async () => {
+  const place = createReachable();
+  try {
+    const PACKAGE = join(place, 'snowdrift');
+    await install(PACKAGE);
+    const { stdout, stderr } = await runScript(FIRST, { env: { PACKAGE } });
+    assert.equal(stdout, 'bigint\n', stderr);
+    assert.match(stderr, /\nSnowFlakeError: .*'x'/);
+    assert.match(stderr, /\n {4}at .*\/snowdrift\/js\/runtime\/opening-\w{8}\.js:\d+:\d+\)\n/);
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+});
 
 /** Takes a lease after its package was replaced. */
 const REPLACED = `

@@ -7,6 +7,7 @@ const { propertiesOf, unixMs, wholeNumber } = require('../messages/checks.js');
 const { argumentError, clockError, describe, invalidId } = require('../messages/errors.js');
 const { ownOf } = require('../ids/properties.js');
 const { idFault, idOf } = require('../ids/text.js');
+const { TypedArray } = require('../runtime/originals.js');
 
 /** @import { Channel, Layout } from '../types.js' */
 
@@ -21,14 +22,13 @@ function readCount(count) {
   return wholeNumber('count', count, 0, MAX_COUNT, argumentError);
 }
 
-const TypedArray = Object.getPrototypeOf(BigUint64Array);
 /** @param {string} name */
 const getterOf = (name) => {
-  const { get } = ownOf(Object.getOwnPropertyDescriptor(TypedArray.prototype, name));
+  const { get } = ownOf(Object.getOwnPropertyDescriptor(TypedArray, name));
   return /** @type {(this: BigUint64Array) => unknown} */ (get);
 };
 const [getLength, getBuffer] = [getterOf('length'), getterOf('buffer')];
-const { keys: keysOf, set: setAll } = TypedArray.prototype;
+const { keys: keysOf, set: setAll } = TypedArray;
 
 /**
  * The length of a typed array, even if it has an own property of that name.

@@ -24,6 +24,7 @@ const { fromCaller } = require('../messages/errors.js');
 const { createReporter } = require('../runtime/events.js');
 const { ownOf } = require('../ids/properties.js');
 const { writeBase32 } = require('../ids/text.js');
+const { Halves, Ids, Times } = require('../runtime/originals.js');
 const { blockNow, callAtEndOfTurn } = require('../runtime/time.js');
 const { widthOf } = require('../ids/presets.js');
 const { copyIds, exactNumber, lengthOf, readId } = require('./arguments.js');
@@ -47,9 +48,6 @@ const refusals = () => require('../messages/refusals.js');
 const RESERVED_MS = 256;
 const [UNUSED, IS_WATCHED, MOST_CHECKED, ADVICE] = [514, 515, 516, 517];
 const [WATCH, FREE] = [1, 2];
-
-/** Kept here, since a later replacement of these classes would see the memory. */
-const { BigUint64Array: Ids, Float64Array: Times, Uint32Array: Halves } = globalThis;
 
 /** A batch with fewer IDs is faster from the block than by a native call. */
 const FEW_IDS = 65;

@@ -3,14 +3,17 @@
 
 const { Codec } = require('../ids/codec.js');
 const { NUMBER_BITS } = require('../ids/text.js');
-const { uidString } = require('../ids/uid-string.js');
 const { argumentError, configError, fromCaller } = require('../messages/errors.js');
-const { isTarget, readCount, readFields, readId } = require('./arguments.js');
-const { unixMs } = require('../messages/checks.js');
 const { ownOf } = require('../ids/properties.js');
-const { Drawer } = require('./draw.js');
 const { unixNow } = require('../runtime/time.js');
 
+/** @type {typeof import('./arguments.js') | undefined} */
+let loaded;
+/** Kept, since it is for each call. */
+const readers = () => (loaded ??= require('./arguments.js'));
+const checks = () => require('../messages/checks.js');
+const drawers = () => require('./draw.js');
+const uids = () => require('../ids/uid-string.js');
 const warnings = () => require('../messages/warnings.js');
 
 /** @import { CachedStats } from '../../index.js' */
@@ -38,7 +41,7 @@ const warnings = () => require('../messages/warnings.js');
  * @property {OpenSettings} settings
  * @property {InstanceType<typeof Codec>} codec
  * @property {Channel} channel
- * @property {InstanceType<typeof Drawer>} drawer
+ * @property {InstanceType<typeof import('./draw.js').Drawer>} drawer
  * @property {Lease | undefined} lease
  * @property {Functions} functions
  * @property {boolean} isClosed
@@ -87,7 +90,7 @@ function codecOf(layout) {
  */
 function parse(id, layout) {
   const codec = codecOf(layout);
-  return codec.decode(readId(id, codec.bits));
+  return codec.decode(readers().readId(id, codec.bits));
 }
 
 /**
@@ -200,6 +203,8 @@ class Generator {
   constructor({ settings, channel, lease, onCreated }, onRejectedTake) {
     const { layout, datacenterId, workerId } = settings;
     const codec = codecOf(layout);
+    const { readId } = readers();
+    const { Drawer } = drawers();
     const drawer = new Drawer(channel, settings, lease, onRejectedTake);
     /** @type {OwnFunctions & { __proto__: object }} */
     const functions = {
@@ -285,6 +290,7 @@ class Generator {
    */
   nextIds(count) {
     const { drawer } = partsOf(this, 'nextIds()');
+    const { isTarget, readCount } = readers();
     // `count` is a number of IDs, or an array to fill.
     if (typeof count === 'object' && isTarget(count)) return drawer.fillIds(count);
     return drawer.nextIds(readCount(count));
@@ -292,7 +298,7 @@ class Generator {
 
   /** @param {unknown} count */
   nextIdStrings(count) {
-    return partsOf(this, 'nextIdStrings()').drawer.nextIdStrings(readCount(count));
+    return partsOf(this, 'nextIdStrings()').drawer.nextIdStrings(readers().readCount(count));
   }
 
   nextIdAsync() {
@@ -306,13 +312,13 @@ class Generator {
    */
   toUidString(id, options) {
     const { settings, functions } = partsOf(this, 'toUidString()');
-    return uidString(functions.parse(id), settings.layout, options);
+    return uids().uidString(functions.parse(id), settings.layout, options);
   }
 
   /** @param {unknown} fields */
   compose(fields) {
     const { codec } = partsOf(this, 'compose()');
-    const { timestamp, datacenterId, workerId, clockBack, sequence } = readFields(
+    const { timestamp, datacenterId, workerId, clockBack, sequence } = readers().readFields(
       fields,
       /** @type {Instance} */ (/** @type {object} */ (this)),
     );
@@ -322,7 +328,7 @@ class Generator {
   /** @param {unknown} time */
   floorId(time) {
     const { codec } = partsOf(this, 'floorId()');
-    return codec.encode(unixMs('time', time, argumentError), 0, 0, 0, 0);
+    return codec.encode(checks().unixMs('time', time, argumentError), 0, 0, 0, 0);
   }
 
   /** @returns {CachedStats} with `ring` only where there is one */

@@ -13,13 +13,13 @@ const { propertyOf } = require('../ids/properties.js');
 /** @import { Instance } from './generator.js' */
 /** @typedef {{ onRejectedPut: unknown, onRejectedTake: OnRejected }} Rejected */
 
-// In the package these are in the same file, and run when they are needed.
+// In the package these are in another file, which is in memory already.
 const directories = () => require('../lease/directory-lease.js');
 const siblings = () => require('../runtime/siblings.js');
 const urls = () => require('../stores/url.js');
 const warnings = () => require('../messages/warnings.js');
 
-// This is in a file of its own.
+// This is in a file that is read when leases are asked for.
 const loadLeases = () => require('../lease/open.js');
 
 /** The code of leases. Loads on first use, since it takes as long as the rest of the package. */

@@ -1,9 +1,10 @@
 'use strict';
 // Reads layouts: names, or objects of applications.
 
-const { propertiesOf, unixMs } = require('../messages/checks.js');
 const { configError, describe } = require('../messages/errors.js');
 const { LAYOUT_KEYS, faultOf, layoutText, layouts } = require('./presets.js');
+
+const checks = () => require('../messages/checks.js');
 
 /** @import { Layout, LayoutName } from '../types.js' */
 
@@ -30,6 +31,7 @@ let lastRead = layouts.node;
  */
 function readLayout(layout, epoch) {
   if (epoch === undefined && isChecked(layout)) return layout;
+  const { propertiesOf, unixMs } = checks();
   let read;
   if (typeof layout === 'string') {
     if (!Object.hasOwn(layouts, layout)) throw configError(layoutText(layout, describe));

@@ -13,11 +13,12 @@ const {
 } = require('../ids/error.js');
 const { NONE, ownOf } = require('../ids/properties.js');
 const { longBigint, shortened } = require('../ids/shown.js');
+const { hasOwn } = require('../runtime/originals.js');
 const { hasChangedUser } = require('../runtime/user.js');
 
 /** @import { Failure, Fault, FaultDetails, SlotHolder } from '../types.js' */
 
-// In the package these are in the same file, and run when the first error needs them.
+// In the package these are in another file, which is in memory already, and compiled when the first error needs them.
 const causes = () => require('./causes.js');
 const faults = () => require('./faults.js');
 const secrets = () => require('./secrets.js');
@@ -198,9 +199,6 @@ function lacksPart(what, cause) {
   const why = isUnreadable ? unreadable : isMissing(failure) ? lost : describe(cause);
   return configError(`cannot load the code of ${what} in this package: ${lack ?? why}`, { cause });
 }
-
-/** Kept here, since a later replacement would see the channels. */
-const { hasOwn } = Object;
 
 /**
  * @param {unknown} answer
