@@ -11,3 +11,8 @@ declare module 'pg' {
   const client: unknown;
   export = client;
 }
+
+declare module '@aws-sdk/*' {
+  const client: unknown;
+  export = client;
+}

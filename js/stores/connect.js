@@ -46,6 +46,7 @@ const BY_PRODUCT = {
   Redis: () => require('./servers/redis.js'),
   etcd: () => require('./servers/etcd.js'),
   ZooKeeper: () => require('./servers/zookeeper.js'),
+  DynamoDB: () => require('./servers/dynamodb.js'),
 };
 
 /**

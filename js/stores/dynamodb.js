@@ -16,10 +16,10 @@ const { createRegister, decode } = require('./register.js');
 
 const CLIENT = 'dynamodb() takes a DynamoDBClient of @aws-sdk/client-dynamodb';
 
-/** As js/stores/connect.js: a literal name, in a `try`. @returns {{ [name: string]: unknown }} */
+/** A literal name, in a `try`, for bundlers. */
 function loadCommands() {
   try {
-    return require('@aws-sdk/client-dynamodb');
+    return /** @type {{ [name: string]: unknown }} */ (require('@aws-sdk/client-dynamodb'));
   } catch (cause) {
     throw needsPackage('a lease from DynamoDB', '@aws-sdk/client-dynamodb', cause);
   }
@@ -61,7 +61,12 @@ function dynamodb(client, options) {
    * @param {string} key
    * @param {Item | undefined} item
    */
-  const recordOf = (key, item) => item && decode(name, key, `${item.token?.S} ${item.text?.S}`);
+  function recordOf(key, item) {
+    if (item === undefined) return undefined;
+    const texts = [item.token?.S, item.text?.S];
+    const isRecord = texts.every((text) => typeof text === 'string');
+    return decode(name, key, isRecord ? texts.join(' ') : JSON.stringify(item));
+  }
 
   /**
    * @param {string} key

@@ -23,7 +23,7 @@ const { ownOf, propertyOf, readAll } = require('../ids/properties.js');
 const DENIED = {
   codes: /^(42501|ER_(TABLE|COLUMN|DB)ACCESS_DENIED_ERROR)$/,
   messages:
-    /^NOPERM|permission denied|not authorized|ACL failure in script|user executing the script/i,
+    /^NOPERM|^Access Denied\.?$|permission denied|not authorized|ACL failure in script|user executing the script/i,
   say: (server) => `${server} denied access: grant this user the rights`,
 };
 
@@ -70,6 +70,13 @@ const PHASES = [
       /^(WRONGPASS|NOAUTH)|invalid password|without any password|SASL|SCRAM|authentication failed|invalid auth token|user name is empty/i,
     isFinal: true,
     say: (server) => `${server} refused the login: check user and password`,
+  },
+  {
+    messages:
+      /^The (security token|provided token|request signature|AWS Access Key)|credentials from any providers|^(Credential|Token) is/i,
+    isFinal: true,
+    say: (server) =>
+      `${server} refused the keys, or the AWS SDK found none: in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, in the profile AWS_PROFILE, or in the role of the function, task, pod or machine`,
   },
   {
     codes: /^(3D000|3F000|ER_BAD_DB_ERROR)$/,

@@ -6,11 +6,11 @@ const { environmentOf } = require('../runtime/environment.js');
 const { configError, describe, fromCaller } = require('../messages/errors.js');
 const { SERVER } = require('../messages/secrets.js');
 
-/** @typedef {'PostgreSQL' | 'MySQL' | 'MariaDB' | 'Redis' | 'etcd' | 'ZooKeeper'} Product */
+/** @typedef {'PostgreSQL' | 'MySQL' | 'MariaDB' | 'Redis' | 'etcd' | 'ZooKeeper' | 'DynamoDB'} Product */
 
 /**
- * By scheme: the product's name and its default port.
- * @type {Record<string, { product: Product, port: number }>}
+ * By scheme: the product's name and its default port, unless the URL names no host.
+ * @type {Record<string, { product: Product, port?: number }>}
  */
 const SERVERS = {
   'postgres:': { product: 'PostgreSQL', port: 5432 },
@@ -23,6 +23,7 @@ const SERVERS = {
   'etcds:': { product: 'etcd', port: 2379 },
   'zookeeper:': { product: 'ZooKeeper', port: 2181 },
   'zookeepers:': { product: 'ZooKeeper', port: 2281 },
+  'dynamodb:': { product: 'DynamoDB' },
 };
 
 const SCHEMES = ['file:', ...Object.keys(SERVERS)].join(', ');
@@ -164,9 +165,10 @@ const productOf = ({ protocol }) => SERVERS[protocol].product;
 /** Whether a URL may have several servers. @param {URL} url */
 const isListed = (url) => LISTED.has(productOf(url));
 
-/** A server's name in errors: 'PostgreSQL at db:5432'. @param {URL} url */
+/** A server's name in errors: 'PostgreSQL at db:5432', 'DynamoDB at eu-central-1/ids'. @param {URL} url */
 function serverOf(url) {
   const { product, port } = SERVERS[url.protocol];
+  if (port === undefined) return `${product} at ${url.hostname}${url.pathname}`;
   if (isListed(url)) return `${product} at ${addressesOf(url).join(',')}`;
   const host = url.hostname || url.searchParams.get('host') || 'localhost';
   return `${product} at ${host}:${url.port || port}`;

@@ -1,0 +1,35 @@
+'use strict';
+// DynamoDB by a URL, `dynamodb://REGION/TABLE`, through `@aws-sdk/client-dynamodb`.
+
+const { configError } = require('../../messages/errors.js');
+const { dynamodb } = require('../dynamodb.js');
+const { checkKeys, isEndpoint, tls } = require('./aws.js');
+const { loadClient } = require('./client.js');
+
+/** @import { Server } from '../types.d.ts' */
+
+/**
+ * What is used of the package.
+ * @typedef {{ DynamoDBClient: new (options: object) => { send: unknown, destroy(): void } }} Sdk
+ */
+
+/** @type {NonNullable<Server['check']>} */
+function check(where, url) {
+  checkKeys(where, url);
+  if (/^[a-z\d-]+$/.test(url.hostname) && url.port === '') return;
+  throw configError(`${where} must name a Region and a table: dynamodb://eu-central-1/TABLE`);
+}
+
+/** @type {Server['connect']} */
+async function connect(url, { own, options }) {
+  const { DynamoDBClient } = /** @type {Sdk} */ (
+    loadClient('@aws-sdk/client-dynamodb', url, () => require('@aws-sdk/client-dynamodb'))
+  );
+  const endpoint = own.searchParams.get('endpoint') ?? undefined;
+  const client = new DynamoDBClient({ region: own.hostname, endpoint });
+  const table = decodeURIComponent(own.pathname.slice(1)) || undefined;
+  return { store: dynamodb(client, { ...options, table }), end: async () => client.destroy() };
+}
+
+/** @type {Server} */
+module.exports = { tls, options: { endpoint: isEndpoint }, check, connect };
