@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,
   existsSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   renameSync,
@@ -98,8 +99,10 @@ async function install(flags) {
     await installIn('__test__/support/orms/better-sqlite3');
   }
   if (flags.includes('--clients')) {
-    await installIn('__test__/support/clients/oldest', '--ignore-scripts');
-    await installIn('__test__/support/clients/newest', '--ignore-scripts');
+    const clients = '__test__/support/clients';
+    for (const name of readdirSync(clients)) {
+      await installIn(`${clients}/${name}`, '--ignore-scripts');
+    }
   }
   if (flags.includes('--boundary')) {
     await installIn('__test__/support/boundary', '--ignore-scripts');

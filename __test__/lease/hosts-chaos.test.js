@@ -13,7 +13,7 @@ const { amount, seed, storm } = require('../support/amount.js');
 const { countDuplicatesOf } = require('../support/drawer.js');
 const { AFTER_LOSS, Fleet, SOON } = require('../support/lease/chaos.js');
 const { inTime } = require('../support/lease/rounds.js');
-const { ENGINES, missing } = require('../support/lease/servers.js');
+const { ENGINES, STAND_INS, missing } = require('../support/lease/servers.js');
 const { missing: noMachine } = require('../support/machine.js');
 
 const SECONDS = amount(10, 10);
@@ -25,6 +25,8 @@ const FLEETS = {
   'more hosts than slots': [[2, 3, 8, 2, 4, 2], SLOTS, SLOTS],
   'hosts of one process': [Array(6).fill(1), 8],
 };
+/** On stand-ins for stores. */
+const SMALL = { 'three hosts of three processes': [[3, 3, 3], SLOTS, 3] };
 /** As many hosts as slots at most, so that each gets its slot back. */
 const FEW = [3, 2, 4];
 
@@ -33,8 +35,9 @@ const skipped = (engine) => missing(engine) ?? noMachine() ?? storm;
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
 describe('hosts in chaos', () => {
-  for (const engine of ENGINES) {
-    for (const [what, [processes, slots, count]] of Object.entries(FLEETS)) {
+  for (const engine of [...ENGINES, ...STAND_INS]) {
+    const fleets = STAND_INS.includes(engine) ? SMALL : FLEETS;
+    for (const [what, [processes, slots, count]] of Object.entries(fleets)) {
       test(`${engine}: ${what}, no ID twice, and all that can issue again soon`, {
         skip: skipped(engine),
       }, async (t) => {

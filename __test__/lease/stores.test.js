@@ -11,10 +11,13 @@ const { createRegister } = require('../../js/stores/register.js');
 const { gate, storm } = require('../support/amount.js');
 const { linkedServer } = require('../support/lease/link.js');
 const { createNamespace } = require('../support/lease/namespaces.js');
-const { Server, missing } = require('../support/lease/servers.js');
+const { Server, addressOf, missing } = require('../support/lease/servers.js');
 const { SnowFlake, layouts, runScript, until } = require('../support/support.js');
 
 const ignore = () => {};
+
+/** Those whose clock has whole seconds. */
+const SECONDS = ['etcd', 'dynamodb'];
 
 /** A register of an application's client. As an application does, it ends the client once when no call is under way. */
 function ofClient(register, end) {
@@ -129,7 +132,7 @@ function onServer(engine, adapters, { spoil, passing = 0, skip = missing(engine)
         const options = ${JSON.stringify({ datacenterId: 1, scope: 'process', layout, ...limits })};
         require('../..').SnowFlake.lease(process.env.URL_OF_SERVER, options)
           .then((flake) => console.log(typeof flake.nextId()), ({ message }) => console.log(message));`;
-      const url = `${own.server.url}?namespace=ends`;
+      const url = named(own.server.url, 'ends');
       await createNamespace(url, { layout, ...limits });
       // The second one needs the slot of the first one.
       for (let n = 0; n < 2; n++) {
@@ -139,15 +142,14 @@ function onServer(engine, adapters, { spoil, passing = 0, skip = missing(engine)
     });
 
     test('the time of connecting is not clock skew', {
-      // Its clock has whole seconds.
-      skip: engine === 'etcd' ? gate : undefined,
+      skip: SECONDS.includes(engine) ? gate : undefined,
     }, async () => {
-      await createNamespace(`${own.server.url}?namespace=far`);
+      await createNamespace(named(own.server.url, 'far'));
       const { url, link } = await own.linked();
-      link.delay = engine === 'etcd' ? 250 : 20;
-      const flake = await SnowFlake.lease(`${url}?namespace=far`, {
+      link.delay = SECONDS.includes(engine) ? 250 : 20;
+      const flake = await SnowFlake.lease(named(url, 'far'), {
         ...{ datacenterId: 1, ttl: 60_000, callTimeout: 60_000 },
-        maxClockSkew: engine === 'etcd' ? 600 : 10,
+        maxClockSkew: SECONDS.includes(engine) ? 600 : 10,
       });
       assert.equal(flake.lease.clockSkew, undefined);
       await flake.close();
@@ -155,8 +157,11 @@ function onServer(engine, adapters, { spoil, passing = 0, skip = missing(engine)
   });
 }
 
+/** A URL with a namespace. */
+const named = (url, namespace) => `${url}${url.includes('?') ? '&' : '?'}namespace=${namespace}`;
+
 /** The store of a lease from a URL. */
-const byUrl = (url, namespace) => connect(new URL(`${url}?namespace=${namespace}`));
+const byUrl = (url, namespace) => connect(new URL(named(url, namespace)));
 
 /** The clients of a quick run. The others come to a connection in another way, and send the same over it. */
 const QUICK = ['ioredis', 'redis', 'a Pool of pg', 'a pool of mysql2', 'its JSON gateway'];
@@ -256,6 +261,28 @@ const ZOOKEEPER = {
   },
 };
 
+function withDynamoDB(url) {
+  const { DynamoDBClient } = require('@aws-sdk/client-dynamodb');
+  const { hostname: region } = new URL(url);
+  return new DynamoDBClient({ region, endpoint: addressOf(url).origin });
+}
+
+const DYNAMODB = {
+  'a DynamoDBClient'(url, namespace) {
+    const { dynamodb } = require('../../js/stores/dynamodb.js');
+    const client = withDynamoDB(url);
+    const options = { namespace, table: new URL(url).pathname.slice(1) };
+    return ofClient(dynamodb(client, options), async () => client.destroy());
+  },
+};
+
+async function spoilDynamoDB(url, namespace, key) {
+  const { PutItemCommand } = require('@aws-sdk/client-dynamodb');
+  const Item = { id: { S: `${namespace}#${key}` }, token: { S: 'nonsense' }, text: { S: '' } };
+  const TableName = new URL(url).pathname.slice(1);
+  await withDynamoDB(url).send(new PutItemCommand({ TableName, Item }));
+}
+
 /** A register as an application may write it. */
 function ownRegister(records) {
   const stored = (key) => records.get(key);
@@ -314,6 +341,8 @@ describe('registers', { concurrency: 4 }, () => {
   onServer('postgres', POSTGRES, { spoil: spoilPostgres });
   // The reply to DO 0 has 11 bytes.
   onServer('mysql', MYSQL, { spoil: spoilMysql, passing: 11 });
+
+  onServer('dynamodb', DYNAMODB, { spoil: spoilDynamoDB });
 
   // A session ends after 10 s without a word.
   onServer('zookeeper', ZOOKEEPER, {

@@ -63,6 +63,6 @@ const missingClients = (age) => missingPackages(clientsOf(age), '--clients');
 const replaceClients = (age) => replacePackages(clientsOf(age), Object.keys(versionsOf(age)));
 
 module.exports = {
-  ...{ generatePrisma, missingClients, missingOrm, missingPackages, modulesOf },
+  ...{ clientsOf, generatePrisma, missingClients, missingOrm, missingPackages, modulesOf },
   ...{ replaceClients, replacePackage, versionsOf },
 };

@@ -10,7 +10,7 @@ const { after, before } = require('node:test');
 
 const { seed = 27 } = require('../amount.js');
 const { seeded } = require('../support.js');
-const { Server } = require('./servers.js');
+const { Server, addressOf } = require('./servers.js');
 
 /** How a connection breaks: what becomes of the client's end. */
 const BREAKS = {
@@ -57,7 +57,10 @@ class Link {
   /** The URL of the server through this link. */
   urlOf(server) {
     const url = new URL(server.url);
-    url.port = this.port;
+    const own = addressOf(url);
+    own.port = this.port;
+    if (own.protocol === url.protocol) return own;
+    url.searchParams.set('endpoint', own.origin);
     return url;
   }
 

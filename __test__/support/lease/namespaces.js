@@ -5,6 +5,7 @@ const { loadAddon } = require('../../../js/runtime/addon.js');
 const { layouts } = require('../../../js/index.js');
 const { connect } = require('../../../js/stores/connect.js');
 const { namespaceText, newToken, readText } = require('./records.js');
+const { addressOf } = require('./servers.js');
 
 const { signal } = new AbortController();
 
@@ -65,6 +66,21 @@ async function deleteNodes(url, namespace, isWanted) {
 /** Whether a node of ZooKeeper is that of a key, in which it has no slash. */
 const isNodeOf = (path, key) => path.endsWith(`/records/${key.replace('/', '-')}`);
 
+/** Deletes items of DynamoDB: those of a namespace whose key is wanted. */
+async function deleteItems(url, namespace, isWanted) {
+  const { DeleteItemCommand, DynamoDBClient, ScanCommand } = require('@aws-sdk/client-dynamodb');
+  const { hostname: region, pathname } = new URL(url);
+  const client = new DynamoDBClient({ region, endpoint: addressOf(url).origin });
+  const table = { TableName: pathname.slice(1) };
+  const { Items } = await client.send(new ScanCommand({ ...table, ConsistentRead: true }));
+  for (const { id } of Items) {
+    const [of, key] = id.S.split('#');
+    if (of !== namespace || !isWanted(key)) continue;
+    await client.send(new DeleteItemCommand({ ...table, Key: { id } }));
+  }
+  client.destroy();
+}
+
 const DELETE = {
   postgres: (url) =>
     SQL.postgres(url, async (query) => {
@@ -87,6 +103,7 @@ const DELETE = {
 
   etcd: (url, namespace) => deleteRange(url, `snowdrift/${namespace}/`, `snowdrift/${namespace}0`),
   zookeeper: (url, namespace) => deleteNodes(url, namespace, () => true),
+  dynamodb: (url, namespace) => deleteItems(url, namespace, () => true),
 };
 
 const DELETE_ONE = {
@@ -108,6 +125,7 @@ const DELETE_ONE = {
 
   etcd: (url, namespace, key) => deleteRange(url, `snowdrift/${namespace}/records/${key}`),
   zookeeper: (url, namespace, key) => deleteNodes(url, namespace, (path) => isNodeOf(path, key)),
+  dynamodb: (url, namespace, key) => deleteItems(url, namespace, (one) => one === key),
 };
 
 /** Deletes a namespace of a `Server`: of a database, all of them, with their tables. */

@@ -21,6 +21,7 @@ const {
   statfsSync,
   writeFileSync,
 } = require('node:fs');
+const Module = require('node:module');
 const net = require('node:net');
 const { basename, join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
@@ -28,6 +29,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { targetHere } = require('../../../js/runtime/addon.js');
 const { connect } = require('../../../js/stores/connect.js');
 const { skipped, storm } = require('../amount.js');
+const { clientsOf, missingClients } = require('../installed.js');
 const { createReachable } = require('../other-users.js');
 
 /** Limits of a server's start and end, on a machine as busy as may be. */
@@ -58,6 +60,13 @@ function userOf(name) {
 /** Where `.ci/install storms` puts it. */
 const SECANTUS = 'target/secantusdb';
 const secantusd = join(__dirname, '../../..', SECANTUS, 'bin/secantusd-py');
+
+/** Has this process, and those that it starts, use the AWS SDK of these tests, with keys that nobody checks. */
+function useAws() {
+  process.env.NODE_PATH = join(clientsOf('aws'), 'node_modules');
+  Module._initPaths();
+  Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'app', AWS_SECRET_ACCESS_KEY: 'app' });
+}
 
 /** Where a server's data costs no disk, and room for that of many servers, in bytes. */
 const MEMORY = '/dev/shm';
@@ -177,6 +186,26 @@ const ENGINES = {
     program: 0,
     url: (port) => `zookeeper://127.0.0.1:${port}`,
   },
+  // A stand-in, which keeps what it has confirmed: dynalite, of npm. Its clients take the place of those that an application has,
+  // with keys that nobody checks.
+  dynamodb: {
+    isStandIn: true,
+    lack: () => missingClients('aws'),
+    programs: () => [find('env'), process.execPath],
+    // Its replies have whole seconds: a clock that is set apart from the hosts' would be too far off.
+    args: (folder, port) => [
+      ...[
+        '-u',
+        'LD_PRELOAD',
+        process.execPath,
+        join(clientsOf('aws'), 'node_modules/dynalite/cli.js'),
+      ],
+      ...['--host', '127.0.0.1', '--port', port, '--path', folder, '--createTableMs', '0'],
+    ],
+    program: 0,
+    url: (port) => `dynamodb://eu-central-1/ids?endpoint=http://127.0.0.1:${port}`,
+    isUp: createsTable,
+  },
   // For an ORM only. No package registry has it, so it is not required; SecantusDB, which PyPI has, speaks
   // its protocol.
   mongodb: {
@@ -288,15 +317,44 @@ function overTls(engine) {
   };
 }
 
+/** The URL of what listens. @param url of a store, which may name it as an option */
+function addressOf(url) {
+  const { href, searchParams } = new URL(url);
+  return new URL(searchParams.get('endpoint') ?? href);
+}
+
 /** Whether a server accepts connections. */
 async function listens(url) {
-  const socket = net.connect(new URL(url).port, '127.0.0.1');
+  const socket = net.connect(addressOf(url).port, '127.0.0.1');
   const isUp = await once(socket, 'connect').then(
     () => true,
     () => false,
   );
   socket.destroy();
   return isUp;
+}
+
+/** Whether DynamoDB, or its stand-in, has the table of a URL. */
+async function createsTable(url) {
+  if (!(await listens(url))) return false;
+  useAws();
+  const { CreateTableCommand, DynamoDBClient } = require('@aws-sdk/client-dynamodb');
+  const { hostname: region, pathname } = new URL(url);
+  const client = new DynamoDBClient({ region, endpoint: addressOf(url).origin });
+  const table = {
+    TableName: pathname.slice(1),
+    AttributeDefinitions: [{ AttributeName: 'id', AttributeType: 'S' }],
+    KeySchema: [{ AttributeName: 'id', KeyType: 'HASH' }],
+    BillingMode: 'PAY_PER_REQUEST',
+  };
+  try {
+    await client.send(new CreateTableCommand(table));
+    return true;
+  } catch ({ name }) {
+    return name === 'ResourceInUseException';
+  } finally {
+    client.destroy();
+  }
 }
 
 /** Why an engine's client is not here, or undefined. ZooKeeper's is an addon, whose build takes long. */
@@ -314,9 +372,10 @@ function missing(engine) {
     package: debian,
     remedy = `Debian: apt-get install ${debian}`,
     isRequired = true,
+    lack = noAddon,
   } = ENGINES[engine];
   const reason = programs().every(Boolean)
-    ? noAddon(engine)
+    ? lack(engine)
     : `there is no ${engine} server on this machine (${remedy})`;
   return isRequired && reason !== undefined ? skipped(reason) : reason;
 }
@@ -531,7 +590,18 @@ class Server {
   }
 }
 
-/** Those that leases come from. */
+/** Those that leases come from, and stand-ins for those that nobody can run. */
 const LEASING = Object.keys(ENGINES).filter((engine) => ENGINES[engine].hasLeases !== false);
+const isStandIn = (engine) => ENGINES[engine].isStandIn === true;
 
-module.exports = { ENGINES: LEASING, Server, freePort, missing, noAddon, serves, unusual };
+module.exports = {
+  ENGINES: LEASING.filter((engine) => !isStandIn(engine)),
+  STAND_INS: LEASING.filter(isStandIn),
+  Server,
+  addressOf,
+  freePort,
+  missing,
+  noAddon,
+  serves,
+  unusual,
+};
