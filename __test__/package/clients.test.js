@@ -30,6 +30,7 @@ const NEEDED = [
   ['mysql2', 'a lease from mysql://', lease('mysql://app:geheim@127.0.0.1:1/app')],
   ['ioredis', 'a lease from rediss://', lease('rediss://app:geheim@127.0.0.1:1')],
   ['snowdrift-zookeeper', 'a lease from ZooKeeper', lease('zookeeper://app:geheim@127.0.0.1:1')],
+  ['@aws-sdk/client-dynamodb', 'a lease from dynamodb://', lease('dynamodb://eu-central-1/ids')],
   ['typeorm', 'snowdrift/typeorm', "require('snowdrift/typeorm')"],
 ];
 

@@ -10,7 +10,7 @@ const { after, before, describe, test } = require('node:test');
 
 require('../support/own-directory.js');
 const { gate, storm } = require('../support/amount.js');
-const { Server, missing } = require('../support/lease/servers.js');
+const { Server, addressOf, missing } = require('../support/lease/servers.js');
 const { missingOrm } = require('../support/installed.js');
 const { missingRunner } = require('../support/runners/project.js');
 const { formatMetrics } = require('../../js/server/metrics.js');
@@ -36,13 +36,19 @@ const pages = [
 ];
 
 /** The URLs that pages take from their environment, and whose they are. */
-const URLS = { DATABASE_URL: 'postgres', REDIS_URL: 'redis', MONGODB_URL: 'mongodb' };
+const URLS = {
+  DATABASE_URL: 'postgres',
+  REDIS_URL: 'redis',
+  MONGODB_URL: 'mongodb',
+  DYNAMODB_URL: 'dynamodb',
+};
 
 /** What tells that a page needs one. */
 const NEEDS = {
   DATABASE_URL: /DATABASE_URL|postgres:/,
   REDIS_URL: /REDIS_URL|redis:/,
   MONGODB_URL: /MONGODB_URL/,
+  DYNAMODB_URL: /client-dynamodb'/,
 };
 
 /** What tells that a program holds a slot, or asks a server for one: holds expire, and calls may take some seconds. */
@@ -88,6 +94,8 @@ before(async () => {
     const server = await Server.start(engine, { args });
     servers.push(server);
     environment[name] = server.url;
+    // The AWS SDK's own variable.
+    if (engine === 'dynamodb') environment.AWS_ENDPOINT_URL_DYNAMODB = addressOf(server.url).origin;
   }
 });
 

@@ -23,7 +23,7 @@ const { dirname, join } = require('node:path');
 const { Client } = require('pg');
 const yaml = require('yaml');
 
-const { generatePrisma, modulesOf } = require('./installed.js');
+const { generatePrisma, clientsOf, modulesOf } = require('./installed.js');
 const { Packed } = require('./package/tarball.js');
 
 const root = join(__dirname, '../..');
@@ -112,7 +112,10 @@ function packagesOf(page) {
 let packed;
 
 /** Where a package may be installed: in the clone, and for the tests of ORMs. */
-const INSTALLED = [join(root, 'node_modules'), modulesOf('prisma'), modulesOf('kysely')];
+const INSTALLED = [
+  ...[join(root, 'node_modules'), modulesOf('prisma'), modulesOf('kysely')],
+  join(clientsOf('aws'), 'node_modules'),
+];
 
 /** Runs with the project of a page's reader. @param modules a folder node_modules that is theirs, too */
 async function asReader(page, modules, run) {

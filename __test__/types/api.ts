@@ -34,6 +34,7 @@ import {
   toBase32,
 } from 'snowdrift/id';
 import { registerContract } from 'snowdrift/lease/contract';
+import { dynamodb } from 'snowdrift/lease/dynamodb';
 import { etcd } from 'snowdrift/lease/etcd';
 import { memory } from 'snowdrift/lease/memory';
 import { postgres, sql } from 'snowdrift/lease/postgres';
@@ -123,6 +124,7 @@ is<Promise<SnowFlake>>(SnowFlake.lease('file:///ids', { datacenterId: 1 }));
 is<Promise<SnowFlake>>(SnowFlake.lease('redis://a', { maxClockSkew: 5, callTimeout: 5 }));
 is<Promise<SnowFlake>>(SnowFlake.lease(memory(), { datacenterId: 1, ttl: 5000 }));
 is<LeaseStore>(etcd('http://a:2379', { namespace: 'orders' }));
+is<LeaseStore>(dynamodb({ send: async () => ({}) }, { namespace: 'orders', table: 'ids' }));
 const pool = { connect: async () => ({}), totalCount: 0 };
 is<LeaseStore>(postgres(pool));
 is<LeaseStore>(postgres(pool, { namespace: 'orders', schema: 'ids' }));
