@@ -60,7 +60,7 @@ const SCRIPT = `
       failures[name] = { missing: await failureOf(call) };
       const folder = 'node_modules/' + name;
       for (const [how, code] of Object.entries(${JSON.stringify(CODES)})) {
-        mkdirSync(folder);
+        mkdirSync(folder, { recursive: true });
         writeFileSync(folder + '/index.js', code);
         failures[name][how] = await failureOf(call);
         rmSync(folder, { recursive: true });

@@ -5,7 +5,7 @@
 // come from a replica that lags. Another Region's replica of a global table lags, too, and its conditions see only itself.
 
 const { configError, describe, needsPackage } = require('../messages/errors.js');
-const { propertyOf } = require('../ids/properties.js');
+const { ownOf, propertyOf } = require('../ids/properties.js');
 const { createSend } = require('./aws.js');
 const { readOptions } = require('./options.js');
 const { createRegister, decode } = require('./register.js');
@@ -13,6 +13,7 @@ const { createRegister, decode } = require('./register.js');
 /** @import { Failure } from './aws.js' */
 
 /** @typedef {{ id?: { S?: string }, token?: { S?: string }, text?: { S?: string } }} Item */
+/** Of a scan. @typedef {{ Items?: Item[], LastEvaluatedKey?: object }} Page */
 
 const CLIENT = 'dynamodb() takes a DynamoDBClient of @aws-sdk/client-dynamodb';
 
@@ -28,6 +29,9 @@ function loadCommands() {
 /** Creates a table for records. @param {string} table */
 const creation = (table) =>
   `aws dynamodb create-table --table-name ${table} --attribute-definitions AttributeName=id,AttributeType=S --key-schema AttributeName=id,KeyType=HASH --billing-mode PAY_PER_REQUEST`;
+
+/** The item that a reply or a refusal has. @param {unknown} reply */
+const itemOf = (reply) => propertyOf(/** @type {{ Item?: Item }} */ (reply), 'Item');
 
 /** @type {typeof import('./dynamodb.d.ts').dynamodb} */
 function dynamodb(client, options) {
@@ -78,7 +82,7 @@ function dynamodb(client, options) {
       { Key: idOf(key), ConsistentRead: true },
       signal,
     );
-    return { record: recordOf(key, /** @type {{ Item?: Item }} */ (reply).Item), now };
+    return { record: recordOf(key, itemOf(reply)), now };
   }
 
   return createRegister({
@@ -112,13 +116,11 @@ function dynamodb(client, options) {
         ({ name }) => name === 'ConditionalCheckFailedException',
       );
       if (refusal === undefined) return { isWritten: true, now };
-      const item = /** @type {Item | undefined} */ (
-        propertyOf(/** @type {{ Item?: Item }} */ (refusal), 'Item')
-      );
+      const item = itemOf(refusal);
       // There was none, or the service does not tell, as some that are compatible.
-      if (item === undefined)
-        return { isWritten: false, found: (await read(key, signal)).record, now };
-      return { isWritten: false, found: recordOf(key, item), now };
+      const isUntold = item === undefined;
+      const found = isUntold ? (await read(key, signal)).record : recordOf(key, item);
+      return { isWritten: false, found, now };
     },
 
     async namespaces(signal) {
@@ -132,8 +134,7 @@ function dynamodb(client, options) {
           ExclusiveStartKey,
         };
         const { reply } = await send('ScanCommand', input, signal);
-        const { Items = [], LastEvaluatedKey } =
-          /** @type {{ Items?: Item[], LastEvaluatedKey?: object }} */ (reply);
+        const { Items = [], LastEvaluatedKey } = ownOf(/** @type {Page} */ (reply));
         for (const { id } of Items) names.push(String(id?.S).split('#')[0]);
         ExclusiveStartKey = LastEvaluatedKey;
       } while (ExclusiveStartKey !== undefined);

@@ -203,7 +203,7 @@ const ENGINES = {
       ...['--host', '127.0.0.1', '--port', port, '--path', folder, '--createTableMs', '0'],
     ],
     program: 0,
-    url: (port) => `dynamodb://eu-central-1/ids?endpoint=http://127.0.0.1:${port}`,
+    url: (port) => `dynamodb://eu-central-1/snowdrift_records?endpoint=http://127.0.0.1:${port}`,
     isUp: createsTable,
   },
   // For an ORM only. No package registry has it, so it is not required; SecantusDB, which PyPI has, speaks
