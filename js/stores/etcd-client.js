@@ -1,6 +1,5 @@
 'use strict';
 // Requests to the JSON gateway of etcd's v3 API: to one of several endpoints, by TLS, with the token of a user.
-// Through node:https, since fetch takes neither a CA nor a client certificate.
 //
 // A request that fails goes to the next endpoint, and so on: each may be sent again, since a write's condition is its
 // predecessor's token. What an endpoint refuses, all do.
@@ -9,15 +8,14 @@ const { noteClient } = require('../messages/causes.js');
 const { configError, describe } = require('../messages/errors.js');
 const { NONE, ownOf, propertyOf } = require('../ids/properties.js');
 const { forget, learnPassword } = require('../messages/secrets.js');
-const { startLimit } = require('../runtime/limits.js');
 const { readLogin } = require('./options.js');
+const { KEEP_ALIVE_MS, MOST_TOKEN, refusalOf, send } = require('./requests.js');
 const { loginOf } = require('./url.js');
 
 /**
- * @import { IncomingMessage } from 'node:http'
- * @import { RequestOptions, request as Request } from 'node:https'
  * @import { SecureContextOptions } from 'node:tls'
  * @import { EtcdOptions } from './etcd.d.ts'
+ * @import { Answer as AnswerOf } from './requests.js'
  */
 
 /**
@@ -31,16 +29,10 @@ const { loginOf } = require('./url.js');
  * @property {unknown} [error]
  */
 
-/** A reply, and etcd's clock in whole seconds, Unix ms. @typedef {{ reply: Reply, second: number }} Answer */
+/** @typedef {AnswerOf<Reply>} Answer */
 
 /** Time limit of a reply, if there are other endpoints, ms. */
 const SILENCE_MS = 1000;
-
-/** Idle time before the first TCP keep-alive probe, ms. */
-const KEEP_ALIVE_MS = 10_000;
-
-/** The longest token. etcd makes it, and a header has to hold it. */
-const MOST_TOKEN = 16_384;
 
 /** Refusals: of a token, of a member that only learns, and of a login on a server without users. */
 const ANOTHER_TOKEN = /invalid auth token|user name is empty|revision of auth store is old/;
@@ -102,49 +94,6 @@ async function readTls(tls) {
 }
 
 /**
- * Sends one request.
- * @param {typeof Request} request of node:http or node:https
- * @param {URL} url
- * @param {RequestOptions & { limit: number | undefined, text: string }} given `limit`: time to get the reply, ms
- * @returns the reply's status, Date header and text
- */
-async function send(request, url, { limit, text, ...options }) {
-  const sent = request(url, { method: 'POST', ...options });
-  const late = () => Object.assign(new Error(`no reply in ${limit} ms`), { code: 'ETIMEDOUT' });
-  const cancel = limit === undefined ? undefined : startLimit(limit, () => sent.destroy(late()));
-  try {
-    /** @type {IncomingMessage} */
-    const response = await new Promise((resolve, reject) => {
-      sent.on('response', resolve).on('error', reject).end(text);
-    });
-    let reply = '';
-    for await (const part of response.setEncoding('utf8')) reply += part;
-    return { status: response.statusCode, date: propertyOf(response.headers, 'date'), text: reply };
-  } finally {
-    cancel?.();
-  }
-}
-
-/**
- * Parses a reply: an object.
- * @param {Awaited<ReturnType<typeof send>>} answer
- * @returns {Reply}
- */
-function parse({ status, text }) {
-  let reply = null;
-  try {
-    reply = JSON.parse(text);
-  } catch {
-    // As if it were no object.
-  }
-  if (reply !== null && typeof reply === 'object') return reply;
-  const start = describe(text.trim());
-  throw new Error(
-    `etcd returned ${status} with a reply that is not valid JSON of an object: ${start}`,
-  );
-}
-
-/**
  * A client of the endpoints.
  * @param {string | URL | readonly (string | URL)[]} urls
  * @param {Pick<EtcdOptions, 'user' | 'password' | 'tls'>} options
@@ -180,29 +129,24 @@ function createClient(urls, options) {
     agent ??= new transport.Agent({ keepAlive: true, keepAliveMsecs: KEEP_ALIVE_MS });
     const options = {
       ...(await readTls(tls)),
+      method: 'POST',
       agent,
       signal,
       headers: {
         'Content-Type': 'application/json',
         ...(authorization === '' ? {} : { Authorization: authorization }),
       },
-      text: JSON.stringify(body),
+      body,
     };
     for (let left = endpoints.length - 1; ; left--) {
       const used = current;
       try {
         const limit = left > 0 ? SILENCE_MS : undefined;
-        const answer = await send(transport.request, new URL(path, endpoints[used]), {
-          ...{ ...options, limit },
-        });
-        const reply = parse(answer);
-        const { status, date } = answer;
-        // The Date header has whole seconds, rounded down.
-        if (status === 200) return { reply, second: Date.parse(date ?? '') };
-        const said = reply.message ?? reply.error;
-        // With its secrets, which may be words by which it is known.
-        const message = typeof said === 'string' ? `'${said}'` : describe(said ?? reply);
-        throw Object.assign(new Error(`etcd returned ${status}: ${message}`), { status });
+        const url = new URL(path, endpoints[used]);
+        /** @type {Answer} */
+        const answer = await send('etcd', transport.request, url, { ...options, limit });
+        if (answer.status === 200) return answer;
+        throw refusalOf('etcd', answer, answer.reply.message ?? answer.reply.error);
       } catch (failure) {
         noteClient(failure);
         const failed = /** @type {Error & { status?: number }} */ (failure);

@@ -14,15 +14,14 @@ const { ownOf } = require('../ids/properties.js');
 const { createClient } = require('./etcd-client.js');
 const { readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');
+const { timeOf } = require('./requests.js');
 
-/** @import { Answer, Reply } from './etcd-client.js' */
+/** @import { Reply } from './etcd-client.js' */
 
 /** @param {string} text */
 const toBase64 = (text) => Buffer.from(text).toString('base64');
 /** @param {string | undefined} base64 */
 const toText = (base64) => Buffer.from(base64 ?? '', 'base64').toString();
-/** The middle of the second that a reply begins in: at most half a second off. @param {Answer} answer */
-const timeOf = ({ second }) => second + 500;
 
 /** @type {typeof import('./etcd.d.ts').etcd} */
 function etcd(urls, options) {
