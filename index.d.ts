@@ -645,7 +645,7 @@ export class SnowFlake extends Generator {
    * wait for that long.
    *
    * @param store a `file:` URL of a directory; a `postgres:`, `mysql:`, `mariadb:`, `redis:`, `etcd:`,
-   *   `zookeeper:` or `dynamodb:` URL, with `?namespace=orders` if you like; or a `LeaseStore`, such as
+   *   `zookeeper:`, `dynamodb:` or `kubernetes:` URL, with `?namespace=orders` if you like; or a `LeaseStore`, such as
    *   `postgres(pool)` of `snowdrift/lease/postgres`; or an `AssigningStore`, which numbers workers by a function. URLs
    *   need the package `pg`, `mysql2`, `ioredis`, none, `snowdrift-zookeeper` or `@aws-sdk/client-dynamodb`. Default: the environment variable
    *   `SNOWDRIFT_LEASE`

@@ -7,6 +7,8 @@ import type {
   SnowFlakeOptions,
   WorkerNodeStore,
 } from '../index';
+import type { Layout, LayoutName } from './id';
+import type { PublicIds } from './public';
 
 /**
  * Options of the generator. With `from`, `SnowFlake.lease(from, options)` opens it; without `from`, the constructor.
@@ -91,4 +93,96 @@ export class SnowFlakeModule {
         | ({ cached: true } & Factory<CachedSnowFlakeModuleOptions>)
       ),
   ): DynamicModule;
+}
+
+/** Options of both pipes, with the names of NestJS's own pipes. */
+export interface ParsePipeOptions<As extends 'bigint' | 'number' | 'string'> {
+  /** The form of the ID. Default `'string'`, as ORMs and JSON take it. */
+  as?: As;
+  /** Whether undefined and null pass unchanged, for query parameters that may be missing. Default false. */
+  optional?: boolean;
+  /** The status of NestJS's exception that is thrown. Default 400, of public IDs 404. */
+  errorHttpStatusCode?: number;
+  /** Makes the error to throw, instead: for GraphQL, WebSockets and microservices. */
+  exceptionFactory?: (message?: string) => unknown;
+}
+
+/** Options of {@link ParseSnowFlakePipe}. Passing `layout` or `since` as undefined is `ERR_SNOWFLAKE_CONFIG`. */
+export interface ParseSnowFlakePipeOptions<As extends 'bigint' | 'number' | 'string'>
+  extends ParsePipeOptions<As> {
+  /**
+   * The layout of the IDs. An ID is then also refused if it is wider than the layout, or if its time is more than a day in
+   * the future. `as: 'number'` needs one of at most 53 bits. Default: any ID passes, 0 to 2^63 - 1.
+   */
+  layout?: LayoutName | Layout;
+  /** The time of the application's first ID, a Date or Unix ms: earlier IDs are refused. Needs `layout`. */
+  since?: Date | number;
+}
+
+/**
+ * A pipe for NestJS 10, 11 and 12 that takes an ID from a path, a query or a body, and throws BadRequestException for
+ * anything else: numbers, signs, leading zeros, several values of one name.
+ *
+ * ```ts
+ * find(@Param('id', ParseSnowFlakePipe) id: string)
+ * find(@Param('id', new ParseSnowFlakePipe({ as: 'bigint', layout: 'node' })) id: bigint)
+ * ```
+ *
+ * Its answer names the parameter, and does not repeat the value.
+ */
+export class ParseSnowFlakePipe<As extends 'bigint' | 'number' | 'string' = 'string'> {
+  /**
+   * @throws `ERR_SNOWFLAKE_CONFIG` an option is unknown or wrong; or the package `@nestjs/common` is missing
+   * @throws `ERR_SNOWFLAKE_ARGUMENT` `since` is outside the layout's time
+   */
+  constructor(options?: ParseSnowFlakePipeOptions<As>);
+  transform(value: unknown, metadata?: { readonly data?: string | undefined }): IdForms[As];
+}
+
+/**
+ * A pipe that takes a public ID and gives the ID. For anything else it throws NotFoundException without a message, so
+ * that the answer is that of a row which does not exist: it does not tell whether the text is forged, misspelt or of
+ * another kind.
+ *
+ * ```ts
+ * const orders = publicIds({ kind: 'order', key: process.env.PUBLIC_ID_KEY })
+ * find(@Param('id', new ParsePublicIdPipe(orders)) id: string)
+ * ```
+ */
+export class ParsePublicIdPipe<As extends 'bigint' | 'string' = 'string'> {
+  /**
+   * @param ids the result of `publicIds()`
+   * @throws `ERR_SNOWFLAKE_CONFIG` `ids` is something else, an option is unknown or wrong, or the package `@nestjs/common`
+   *   is missing
+   */
+  constructor(ids: PublicIds, options?: ParsePipeOptions<As>);
+  transform(value: unknown): IdForms[As];
+  /**
+   * A class of pipes that gets its `publicIds()` from a provider, whose key may come from a ConfigService:
+   *
+   * ```ts
+   * providers: [{
+   *   provide: 'ORDER_IDS',
+   *   inject: [ConfigService],
+   *   useFactory: (config: ConfigService) => publicIds({ kind: 'order', key: config.get('PUBLIC_ID_KEY') }),
+   * }]
+   * find(@Param('id', ParsePublicIdPipe.inject('ORDER_IDS')) id: string)
+   * ```
+   *
+   * @param token the provider's
+   * @throws `ERR_SNOWFLAKE_CONFIG` no token, or the package `@nestjs/common` is missing
+   */
+  static inject<As extends 'bigint' | 'string' = 'string'>(
+    token: unknown,
+    options?: ParsePipeOptions<As>,
+  ): new (
+    ids: PublicIds,
+  ) => ParsePublicIdPipe<As>;
+}
+
+/** What a pipe returns, by the option `as`. */
+interface IdForms {
+  bigint: bigint;
+  number: number;
+  string: string;
 }

@@ -104,6 +104,7 @@ describe('docs/boundaries.md', { skip, concurrency: 2 }, () => {
   const withLayout = (code) =>
     code
       .replace('idSchema({ as', "idSchema({ layout: 'node', as")
+      .replace("'id', ParseSnowFlakePipe", "'id', new ParseSnowFlakePipe({ layout: 'node' })")
       .replace(/idSchema(<'User'>)?\(\)/, "idSchema$1({ layout: 'node' })");
 
   /** The block without what it prints, for numbers. */

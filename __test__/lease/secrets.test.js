@@ -11,6 +11,7 @@ const { copyError } = require('../../js/messages/causes.js');
 const { formatMetrics } = require('../../js/server/metrics.js');
 const { learn } = require('../../js/messages/secrets.js');
 const { etcd } = require('../../js/stores/etcd.js');
+const { kubernetes } = require('../../js/stores/kubernetes.js');
 const { memory } = require('../../js/stores/memory.js');
 const { mysql } = require('../../js/stores/mysql.js');
 const { postgres } = require('../../js/stores/postgres.js');
@@ -146,6 +147,9 @@ for (const engine of ENGINES) {
         'typeorm()': (url) => typeorm({ query() {}, options: { type: url } }),
         'workerNode()': (url) => workerNode({ connect() {}, totalCount: 0 }, { host: [url] }),
         'etcd()': (url) => etcd(url),
+        'kubernetes()': (url) => kubernetes({ server: url, token: password.raw }),
+        'a token of kubernetes()': () =>
+          kubernetes({ server: 'https://h', token: [password.raw], kubernetesNamespace: 'ids' }),
         'zookeeper()': (url) => zookeeper(url),
         'a namespace': (url) => redis({ eval() {} }, { namespace: url }),
         'the name of an option': (url) => new SnowFlake({ [url]: 1 }),

@@ -11,6 +11,7 @@ const { SnowFlakeModule } = require('../../js/nestjs.js');
 const { withSnowFlake } = require('../../js/orm/prisma.js');
 const { PrimarySnowFlakeColumn } = require('../../js/orm/typeorm.js');
 const { etcd } = require('../../js/stores/etcd.js');
+const { kubernetes } = require('../../js/stores/kubernetes.js');
 const { memory } = require('../../js/stores/memory.js');
 const { postgres } = require('../../js/stores/postgres.js');
 
@@ -55,6 +56,7 @@ const CALLS = {
     (options) => postgres({ connect() {}, totalCount: 0 }, options),
   ],
   etcd: [OF_ACCESS, (options) => etcd('https://localhost:2379', options)],
+  kubernetes: [['namespace', 'server', 'token', 'ca', 'kubernetesNamespace'], kubernetes],
 };
 
 for (const [name, [options, call]] of Object.entries(CALLS)) {

@@ -19,6 +19,7 @@ const { publicIds } = require('../../js/public.js');
 const { idSchema } = require('../../js/schema.js');
 const secrets = require('../../js/messages/secrets.js');
 const { etcd } = require('../../js/stores/etcd.js');
+const { kubernetes } = require('../../js/stores/kubernetes.js');
 const { storeFailure } = require('../../js/stores/failures.js');
 const { redis } = require('../../js/stores/redis.js');
 const { decode } = require('../../js/stores/register.js');
@@ -47,6 +48,8 @@ const FRAMES = [
   (text) => `redis://app:${text}@`,
   ...(isStorms ? [(text) => `etcd://${text}!`, (text) => `x?${text}@`, (text) => `//${text}`] : []),
 ];
+
+const CLUSTER = { server: 'https://localhost', token: 'x' };
 
 /** Values that are as large. */
 const VALUES = {
@@ -109,6 +112,8 @@ const READERS = {
   'the name of an option': (text) => new SnowFlake({ [text]: 1 }),
   'SnowFlake.use()': (text) => SnowFlake.use(text),
   'etcd()': (text) => etcd(text),
+  'kubernetes()': (text) => kubernetes({ server: text }),
+  'a namespace of Kubernetes': (text) => kubernetes({ ...CLUSTER, kubernetesNamespace: text }),
   'zookeeper()': (text) => zookeeper(text),
   'a namespace': (text) => redis(client, { namespace: text }),
   'a client': (text) => redis(text),

@@ -83,6 +83,7 @@ test('few modules can reach the network, and none starts a program or runs text'
     'js/server/peers.js: http',
     'js/stores/etcd-client.js: https',
     'js/stores/etcd-client.js: http',
+    'js/stores/kubernetes-client.js: https',
     'js/stores/servers/mysql.js: net',
     // For the list of CAs.
     'js/stores/zookeeper-client.js: tls',
@@ -122,5 +123,8 @@ test('JavaScript writes no file: Rust creates them, with their modes', () => {
 test('the environment is read by the names that are listed', () => {
   const names = uses(/environmentOf\('(\w+)'/g).map((found) => found.split(': ')[1]);
   const others = [...new Set(names)].filter((name) => !/^SNOWDRIFT_/.test(name)).sort();
-  assert.deepEqual(others, [...['NODE_EXTRA_CA_CERTS', 'PGSSLMODE'], ...['pm_id', 'workerId']]);
+  assert.deepEqual(others, [
+    ...['KUBERNETES_SERVICE_HOST', 'KUBERNETES_SERVICE_PORT', 'NODE_EXTRA_CA_CERTS', 'PGSSLMODE'],
+    ...['pm_id', 'workerId'],
+  ]);
 });

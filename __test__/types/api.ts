@@ -2,6 +2,7 @@
 
 import { subscribe } from 'node:diagnostics_channel';
 import { mock } from 'node:test';
+import { Param, type PipeTransform, Query } from '@nestjs/common';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import {
   type BigIntId,
@@ -36,9 +37,10 @@ import {
 import { registerContract } from 'snowdrift/lease/contract';
 import { dynamodb } from 'snowdrift/lease/dynamodb';
 import { etcd } from 'snowdrift/lease/etcd';
+import { kubernetes } from 'snowdrift/lease/kubernetes';
 import { memory } from 'snowdrift/lease/memory';
 import { postgres, sql } from 'snowdrift/lease/postgres';
-import { SnowFlakeModule } from 'snowdrift/nestjs';
+import { ParsePublicIdPipe, ParseSnowFlakePipe, SnowFlakeModule } from 'snowdrift/nestjs';
 import { type PrismaSnowFlakeExtension, withSnowFlake } from 'snowdrift/prisma';
 import { type PublicIds, publicIds } from 'snowdrift/public';
 import { idSchema } from 'snowdrift/schema';
@@ -125,6 +127,10 @@ is<Promise<SnowFlake>>(SnowFlake.lease('redis://a', { maxClockSkew: 5, callTimeo
 is<Promise<SnowFlake>>(SnowFlake.lease(memory(), { datacenterId: 1, ttl: 5000 }));
 is<LeaseStore>(etcd('http://a:2379', { namespace: 'orders' }));
 is<LeaseStore>(dynamodb({ send: async () => ({}) }, { namespace: 'orders', table: 'ids' }));
+is<LeaseStore>(kubernetes());
+is<LeaseStore>(
+  kubernetes({ server: 'https://a', token: () => 'x', ca: 'x', kubernetesNamespace: 'ids' }),
+);
 const pool = { connect: async () => ({}), totalCount: 0 };
 is<LeaseStore>(postgres(pool));
 is<LeaseStore>(postgres(pool, { namespace: 'orders', schema: 'ids' }));
@@ -339,3 +345,16 @@ publicIds({ kind: 'order', key: 'x', prefix: true });
 is<BigIntId<'User'>>(orders.decode('x'));
 // @ts-expect-error no form
 orders.schema({ as: 'number' });
+
+Param('id', ParseSnowFlakePipe);
+Param('id', new ParseSnowFlakePipe({ as: 'bigint', layout: 'node' }));
+Query('after', new ParseSnowFlakePipe({ optional: true }));
+Param('order', new ParsePublicIdPipe(publicIds({ kind: 'order' })));
+Param('order', ParsePublicIdPipe.inject('ORDER_IDS', { as: 'bigint' }));
+is<string>(new ParseSnowFlakePipe().transform('5'));
+is<number>(new ParseSnowFlakePipe({ as: 'number', layout: 'safe' }).transform('5'));
+is<PipeTransform<string, bigint>>(new ParseSnowFlakePipe({ as: 'bigint' }));
+// @ts-expect-error it needs publicIds()
+new ParsePublicIdPipe();
+// @ts-expect-error a public ID has no number
+new ParsePublicIdPipe(publicIds({ kind: 'order' }), { as: 'number' });

@@ -61,7 +61,7 @@ function notAnObject(object, what, toError) {
  */
 const GIVEN = [
   ...['lease', 'state', 'from', 'scope', 'layout', 'epoch', 'namespace', 'schema', 'user'],
-  ...['password', 'tls', 'flake', 'nextIdString'],
+  ...['password', 'tls', 'server', 'token', 'ca', 'kubernetesNamespace', 'flake', 'nextIdString'],
 ];
 
 /**

@@ -20,7 +20,7 @@ const MOST_LEARNED = 2000;
 
 const CREDENTIAL = /pass|pw|pfx|cred|secret|token|key|auth/i;
 /** Options of a URL whose names look like secrets, but are none: paths of files, a prefix and a switch. */
-const NO_SECRETS = ['key', 'sslkey', 'keyPrefix', 'insecureAuth'];
+const NO_SECRETS = ['key', 'sslkey', 'keyPrefix', 'insecureAuth', 'tokenFile'];
 
 const SERVER = /^(?!file:)[a-z][a-z0-9+.-]*:\/\//i;
 

@@ -47,6 +47,7 @@ const BY_PRODUCT = {
   etcd: () => require('./servers/etcd.js'),
   ZooKeeper: () => require('./servers/zookeeper.js'),
   DynamoDB: () => require('./servers/dynamodb.js'),
+  Kubernetes: () => require('./servers/kubernetes.js'),
 };
 
 /**

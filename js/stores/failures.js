@@ -23,7 +23,7 @@ const { ownOf, propertyOf, readAll } = require('../ids/properties.js');
 const DENIED = {
   codes: /^(42501|ER_(TABLE|COLUMN|DB)ACCESS_DENIED_ERROR)$/,
   messages:
-    /^NOPERM|^Access Denied\.?$|permission denied|not authorized|ACL failure in script|user executing the script/i,
+    /^NOPERM|^Kubernetes returned 403|^Access Denied\.?$|permission denied|not authorized|ACL failure in script|user executing the script/i,
   say: (server) => `${server} denied access: grant this user the rights`,
 };
 
@@ -63,6 +63,12 @@ const PHASES = [
     isFinal: true,
     say: (server) =>
       `${server} was given no user: name one in the URL before the host, as in app@host, or set PGUSER`,
+  },
+  {
+    // Not final: an API server may not know yet that the account exists.
+    messages: /^Kubernetes returned 401/,
+    say: (server) =>
+      `${server} refused the token: check that it is one of this cluster and has not expired, and that its service account exists`,
   },
   {
     codes: /^(28P01|28000|ER_ACCESS_DENIED_(NO_PASSWORD_)?ERROR)$/,

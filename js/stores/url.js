@@ -6,11 +6,11 @@ const { environmentOf } = require('../runtime/environment.js');
 const { configError, describe, fromCaller } = require('../messages/errors.js');
 const { SERVER } = require('../messages/secrets.js');
 
-/** @typedef {'PostgreSQL' | 'MySQL' | 'MariaDB' | 'Redis' | 'etcd' | 'ZooKeeper' | 'DynamoDB'} Product */
+/** @typedef {'PostgreSQL' | 'MySQL' | 'MariaDB' | 'Redis' | 'etcd' | 'ZooKeeper' | 'DynamoDB' | 'Kubernetes'} Product */
 
 /**
- * By scheme: the product's name and its default port, unless the URL names no host.
- * @type {Record<string, { product: Product, port?: number }>}
+ * By scheme: the product's name; its default port, unless the URL names no host; and its host where a URL may name none.
+ * @type {Record<string, { product: Product, port?: number, usual?: string }>}
  */
 const SERVERS = {
   'postgres:': { product: 'PostgreSQL', port: 5432 },
@@ -24,6 +24,7 @@ const SERVERS = {
   'zookeeper:': { product: 'ZooKeeper', port: 2181 },
   'zookeepers:': { product: 'ZooKeeper', port: 2281 },
   'dynamodb:': { product: 'DynamoDB' },
+  'kubernetes:': { product: 'Kubernetes', port: 443, usual: 'kubernetes.default.svc' },
 };
 
 const SCHEMES = ['file:', ...Object.keys(SERVERS)].join(', ');
@@ -167,10 +168,10 @@ const isListed = (url) => LISTED.has(productOf(url));
 
 /** A server's name in errors: 'PostgreSQL at db:5432', 'DynamoDB at eu-central-1/ids'. @param {URL} url */
 function serverOf(url) {
-  const { product, port } = SERVERS[url.protocol];
+  const { product, port, usual = 'localhost' } = SERVERS[url.protocol];
   if (port === undefined) return `${product} at ${url.hostname}${url.pathname}`;
   if (isListed(url)) return `${product} at ${addressesOf(url).join(',')}`;
-  const host = url.hostname || url.searchParams.get('host') || 'localhost';
+  const host = url.hostname || url.searchParams.get('host') || usual;
   return `${product} at ${host}:${url.port || port}`;
 }
 

@@ -4,6 +4,7 @@
 const { loadAddon } = require('../../../js/runtime/addon.js');
 const { layouts } = require('../../../js/index.js');
 const { connect } = require('../../../js/stores/connect.js');
+const { deleteLeases } = require('./kubernetes.js');
 const { namespaceText, newToken, readText } = require('./records.js');
 const { addressOf } = require('./servers.js');
 
@@ -104,6 +105,8 @@ const DELETE = {
   etcd: (url, namespace) => deleteRange(url, `snowdrift/${namespace}/`, `snowdrift/${namespace}0`),
   zookeeper: (url, namespace) => deleteNodes(url, namespace, () => true),
   dynamodb: (url, namespace) => deleteItems(url, namespace, () => true),
+  kubernetes: (url, namespace) =>
+    deleteLeases(url, (name) => name.startsWith(`snowdrift.${namespace}.`)),
 };
 
 const DELETE_ONE = {
@@ -126,6 +129,8 @@ const DELETE_ONE = {
   etcd: (url, namespace, key) => deleteRange(url, `snowdrift/${namespace}/records/${key}`),
   zookeeper: (url, namespace, key) => deleteNodes(url, namespace, (path) => isNodeOf(path, key)),
   dynamodb: (url, namespace, key) => deleteItems(url, namespace, (one) => one === key),
+  kubernetes: (url, namespace, key) =>
+    deleteLeases(url, (name) => name === `snowdrift.${namespace}.${key.replace('/', '.')}`),
 };
 
 /** Deletes a namespace of a `Server`: of a database, all of them, with their tables. */

@@ -31,6 +31,7 @@ const { connect } = require('../../../js/stores/connect.js');
 const { skipped, storm } = require('../amount.js');
 const { clientsOf, missingClients } = require('../installed.js');
 const { createReachable } = require('../other-users.js');
+const { engineOf } = require('./kubernetes.js');
 
 /** Limits of a server's start and end, on a machine as busy as may be. */
 const START_MS = 180_000;
@@ -224,6 +225,7 @@ const ENGINES = {
     url: (port) => `mongodb://127.0.0.1:${port}/app`,
     isUp: listens,
   },
+  kubernetes: engineOf((url) => serves(url)),
 };
 
 /** Ends a command with the process that starts it, also where that is interrupted: MariaDB ignores Ctrl-C. */
@@ -484,7 +486,7 @@ class Server {
   }
 
   get url() {
-    return this.#engine.url(this.port);
+    return this.#engine.url(this.port, this.#folder);
   }
 
   /** The path of its certificate. */
