@@ -22,32 +22,32 @@ const DIRECTIVE = /^(#!.*\n)?'use strict';\n/;
 const REQUIRE = /(=> (?:\(\w+ \?\?= )?)?require\('(\.[^']*\.js)'\)/g;
 /** A module returns this: Node takes the names after each `module.exports` in a file for names that the file exports. */
 const EXPORTS = /^module\.exports = /m;
+/** In the first file, what its modules require of each other. */
+const OF_IDS = /^const \{[\s\w,]*\} = require\('\.[^']*'\);\n/gm;
 const NAMES = /^module\.exports = (\{[^}]*\});$/m;
 
-/** Keeps and runs the modules: in the first file, which needs nothing of Node. */
-const LOADER = `const modules = { __proto__: null };
-const loaded = { __proto__: null };
-const loads = { __proto__: null };
+/** Keeps and runs the modules, and keeps the text of files: in the second file. */
+const REGISTRY = `const { readFileSync } = require('node:fs');
+const { join } = require('node:path');
 
-/** Adds the modules of a file. */
-const add = (file) => Object.assign(modules, file);
+const modules = { __proto__: null };
 
-/** Notes what loads the file of some modules. */
-function addLater(load, paths) {
-  for (const path of paths) loads[path] = load;
-}
+/** Adds modules of a file. */
+const add = (more) => Object.assign(modules, more);
 
 /** What \`require\` of a module returns. */
 function need(path) {
-  if (path in loaded) return loaded[path];
-  if (!(path in modules)) add(loads[path]()(need));
-  loaded[path] = modules[path]();
+  if (!(path in loaded)) loaded[path] = modules[path]();
   return loaded[path];
 }
-`;
 
-/** Keeps the text of files: in the second file. */
-const KEEPER = `/**
+/** Adds modules of a file that is loaded when one of them is needed. */
+function addLater(load, paths) {
+  const first = (path) => () => add(load()(need))[path]();
+  add(Object.fromEntries(paths.map((path) => [path, first(path)])));
+}
+
+/**
  * Reads a file, and returns what compiles it. So what an instance or an error needs takes no time before, and needs no
  * file that may be gone. Undefined if this module cannot compile, as in a bundle and in jest.
  */
@@ -95,9 +95,9 @@ function divide(texts) {
     }));
   function put(path, part) {
     if (parts.has(path)) return;
+    putNeeds(path, part);
     parts.set(path, part);
     atOnce.add(path);
-    putNeeds(path, part);
   }
   function putNeeds(path, part) {
     for (const need of needsOf(path)) if (!need.isLater) put(need.path, part);
@@ -123,7 +123,7 @@ function divide(texts) {
  */
 export function bundle(folder) {
   const code = join(folder, 'js');
-  const manifest = join(folder, 'package.json');
+  const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   const paths = namesBelow(code)
     .filter((path) => path.endsWith('.js'))
     .sort();
@@ -139,100 +139,115 @@ export function bundle(folder) {
   const fileOf = (part) => `runtime/${nameOf(part)}`;
   const loading = (file, part) => `require('${specifier(file, fileOf(part))}')`;
 
-  /** A module's text in a file. @param used gets the parts that it needs */
-  const textIn = (file, path, used = new Set()) =>
+  const isOfIds = (path) => parts.get(path) === IDS;
+
+  /** The modules of parts that a module requires. */
+  const usedBy = (path) => {
+    const names = [...texts.get(path).matchAll(REQUIRE)].map(([, , name]) => targetOf(path, name));
+    return [...new Set(names)].filter((target) => parts.has(target));
+  };
+
+  /** A module's text in a file. @param hasIds whether it requires only modules of the first file */
+  const textIn = (file, path, hasIds = false) =>
     texts.get(path).replace(REQUIRE, (_, arrow = '', name) => {
       const target = targetOf(path, name);
-      const part = parts.get(target);
-      if (part === undefined) return `${arrow}require('${specifier(file, target)}')`;
-      used.add(part);
-      return `${arrow}need('${target}')`;
+      if (!parts.has(target)) return `${arrow}require('${specifier(file, target)}')`;
+      return arrow + (hasIds ? 'ids' : `need('${target}')`);
     });
 
-  /** The lines that load the files of parts. The core adds itself, and all but leases at once. */
+  /** The lines that load what a file needs. The core needs what is in memory already, and loads leases late. */
   function loads(file, used) {
-    const needs = (part) => used.has(part);
-    const adds = needs(LEASES) ? `add(${loading(file, LEASES)}(need));\n` : '';
-    const core = PARTS.some((part) => part !== IDS && needs(part))
-      ? `${loading(file, CORE)};\n`
-      : '';
-    return `const { ${adds && 'add, '}need } = ${loading(file, IDS)};\n${core}${adds}`;
+    if (used.every(isOfIds)) return `const ids = ${loading(file, IDS)};\n`;
+    const hasLeases = used.some((path) => parts.get(path) === LEASES);
+    return hasLeases
+      ? `const { add, need } = ${loading(file, CORE)};\nadd(${loading(file, LEASES)}(need));\n`
+      : `const { need } = ${loading(file, CORE)};\n`;
   }
 
   const pathsOf = (part) => [...parts.keys()].filter((path) => parts.get(path) === part);
 
+  /** A module, as a function that returns what it exports. V8 compiles functions in parentheses at once. */
+  const functionOf = (file, path) =>
+    `(function () {\n${textIn(file, path).replace(DIRECTIVE, '').replace(EXPORTS, 'return ')}})`;
+
   /** The modules of a part, as an object of functions. */
   function modulesOf(part) {
     const functions = pathsOf(part).map((path) => {
-      const body = textIn(fileOf(part), path).replace(DIRECTIVE, '').replace(EXPORTS, 'return ');
-      const made = `function () {\n${body}}`;
-      // V8 compiles functions in parentheses at once.
-      return `'${path}': ${atOnce.has(path) ? `(${made})` : made},\n`;
+      const made = functionOf(fileOf(part), path);
+      return `'${path}': ${atOnce.has(path) ? made : made.slice(1, -1)},\n`;
     });
     return `{\n${functions.join('\n')}}`;
   }
 
-  /** The lines that keep parts for later. */
-  function later(...kept) {
-    const lines = kept.map((part) => {
-      const listed = pathsOf(part).map((path) => `  '${path}',\n`);
-      return `
-const ${part.name} = keep('${nameOf(part)}');
-if (${part.name} === undefined) add(${loading(fileOf(CORE), part)}(need));
-else addLater(${part.name}, [
-${listed.join('')}]);
-`;
-    });
-    return lines.join('');
+  /**
+   * The first file: the modules as one, each after those that it requires, so that a bundle for browsers is small. No two of
+   * them have the same name at their top.
+   */
+  function idsOf() {
+    const bodies = pathsOf(IDS).map((path) =>
+      texts.get(path).replace(DIRECTIVE, '').replace(OF_IDS, '').replace(NAMES, '').trim(),
+    );
+    const names = pathsOf(IDS).flatMap((path) => NAMES.exec(texts.get(path))[1].match(/\w+/g));
+    return `${bodies.join('\n\n')}\n\nmodule.exports = {\n${names.map((name) => `  ${name},\n`).join('')}};\n`;
   }
 
-  for (const path of [...parts.keys(), CORE.entry]) rmSync(join(code, path));
-  const leases = LEASES.of.map((path) => `'${path}'`).join(', ');
-  const contents = new Map([
-    [IDS, `${LOADER}\nadd(${modulesOf(IDS)});\n\nmodule.exports = { add, addLater, need };\n`],
-    [
-      CORE,
-      `const { readFileSync } = require('node:fs');
-const { join } = require('node:path');
+  /** The second file. */
+  function coreOf() {
+    const file = fileOf(CORE);
+    const kept = [OPENING, REST].map((part) => {
+      const paths = pathsOf(part).map((path) => `  '${path}',\n`);
+      return `const ${part.name} = keep('${nameOf(part)}');
+if (${part.name} === undefined) add(${loading(file, part)}(need));
+else addLater(${part.name}, [\n${paths.join('')}]);
 
-const { add, addLater, need } = ${loading(fileOf(CORE), IDS)};
+`;
+    });
+    const ids = pathsOf(IDS).map((path) => `  '${path}': ids,\n`);
+    const leases = LEASES.of.map((path) => `'${path}'`).join(', ');
+    return `const ids = ${loading(file, IDS)};
 
-${KEEPER}${later(OPENING, REST)}
-addLater(() => ${loading(fileOf(CORE), LEASES)}, [${leases}]);
+const loaded = {
+  __proto__: null,
+${ids.join('')}};
+${REGISTRY}
+${kept.join('')}addLater(() => ${loading(file, LEASES)}, [${leases}]);
 
 add(${modulesOf(CORE)});
 
-${textIn(fileOf(CORE), CORE.entry).replace(DIRECTIVE, '')}`,
-    ],
+module.exports = { add, need };
+`;
+  }
+
+  const contentOf = (part) =>
+    `module.exports = (function (need) {\nreturn ${modulesOf(part)};\n});\n`;
+  const contents = new Map([
+    [IDS, idsOf],
+    [CORE, coreOf],
   ]);
+
+  for (const path of parts.keys()) rmSync(join(code, path));
   for (const part of PARTS) {
-    const content = contents.get(part) ?? `module.exports = (need) => (${modulesOf(part)});\n`;
+    const content = (contents.get(part) ?? contentOf)(part);
     writeFileSync(join(code, fileOf(part)), `${HEAD}\n${content}`);
   }
   for (const path of paths) {
-    if (parts.has(path) || path === CORE.entry) continue;
-    const used = new Set();
-    const text = textIn(path, path, used);
-    const head = used.size === 0 ? '' : loads(path, used);
+    if (parts.has(path)) continue;
+    const used = usedBy(path);
+    const text = textIn(path, path, used.every(isOfIds));
+    const head = used.length === 0 ? '' : loads(path, used);
     writeFileSync(
       join(code, path),
       text.replace(DIRECTIVE, (line) => line + head),
     );
   }
-  const text = readFileSync(manifest, 'utf8').replaceAll(
-    `"./js/${CORE.entry}"`,
-    `"./js/${fileOf(CORE)}"`,
-  );
-  writeFileSync(manifest, text);
-  // What else the package exports keeps its path. The names are for imports: Node reads them in the text.
-  for (const entry of Object.values(JSON.parse(text).exports)) {
+  // What the package exports keeps its path. The names are for imports: Node reads them in the text.
+  for (const entry of Object.values(exports)) {
     const path = posix.relative('js', entry.default ?? entry);
     if (!parts.has(path)) continue;
     const [, names] = NAMES.exec(texts.get(path));
-    const head = loads(path, new Set([parts.get(path)]));
     writeFileSync(
       join(code, path),
-      `'use strict';\n${head}\nconst ${names} = need('${path}');\n\nmodule.exports = ${names};\n`,
+      `'use strict';\n${loads(path, [path])}\nconst ${names} = need('${path}');\n\nmodule.exports = ${names};\n`,
     );
   }
   for (const name of namesBelow(code).sort().reverse()) {

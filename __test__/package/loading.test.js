@@ -50,7 +50,7 @@ for (const [who, id] of [
   ['root', 0],
   ['another user', NOBODY],
 ]) {
-  test(`by ${who}, require('snowdrift') compiles two files, and loads the addon`, {
+  test(`by ${who}, require('snowdrift') compiles three files, and loads the addon`, {
     skip: noOtherUser(),
   }, async () => {
     const place = createReachable();
@@ -67,7 +67,7 @@ for (const [who, id] of [
         files
           .map((name) => name.replace(/-\w{8}\.js$/, '.js'))
           .map((name) => name.replace(/^snowdrift\..*\.node$/, 'addon')),
-        ['core.js', 'ids.js', 'addon'],
+        ['index.js', 'core.js', 'ids.js', 'addon'],
       );
       assert.deepEqual(modules, []);
     } finally {
@@ -294,6 +294,23 @@ for (const LEASES of ['', 'loaded']) {
     assert.match(ended['lease of a client that cannot be read'], /before process\.setuid\(\)/);
   });
 }
+
+test('a test that puts a mock in the place of snowdrift has the rest of the package', async () => {
+  const place = createReachable();
+  try {
+    await install(place);
+    const mocked = `
+      const path = require.resolve(process.env.PACKAGE);
+      require.cache[path] = Object.assign(new module.constructor(path), { exports: {}, loaded: true });
+      const { memory } = require(process.env.PACKAGE + '/js/stores/memory.js');
+      console.log(require(process.env.PACKAGE).SnowFlake, typeof memory().read);
+    `;
+    const { stdout, stderr } = await runScript(mocked, { env: { PACKAGE: place } });
+    assert.equal(stdout, 'undefined function\n', stderr);
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+});
 
 /** Opens its first instance, and throws its first error, after its package was removed. */
 const FIRST = `

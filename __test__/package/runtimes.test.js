@@ -48,16 +48,18 @@ const CHECK = `
     console.log(code, 'all');
   }`;
 
-/** Where the package is installed without an addon. */
+/** Where the package is installed as it is packed, but without an addon. */
 let project;
 const write = (file, text) => writeFileSync(join(project, file), text);
-before(() => {
+before(async () => {
   project = mkdtempSync(join(tmpdir(), 'snowdrift-runtimes-'));
   const installed = join(project, 'node_modules/snowdrift');
   mkdirSync(installed, { recursive: true });
   cpSync(join(ROOT, 'package.json'), join(installed, 'package.json'));
   const isNoAddon = (path) => !path.endsWith('.node');
   cpSync(join(ROOT, 'js'), join(installed, 'js'), { recursive: true, filter: isNoAddon });
+  const { bundle } = await import('../../scripts/bundle.mjs');
+  bundle(installed);
   write('package.json', '{ "dependencies": { "snowdrift": "*" } }');
   write('import.mjs', `import { publicIds } from 'snowdrift/public';${CHECK}`);
   write('require.cjs', `const { publicIds } = require('snowdrift/public');${CHECK}`);

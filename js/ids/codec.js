@@ -4,14 +4,13 @@
 // src/core/node.rs has the same layout of bits; ids/codec.test.js decodes IDs that Rust issued.
 
 const { argumentError, invalidId } = require('./error.js');
-const { HIGH, LOW, halves, whole } = require('./halves.js');
+const { HALF, HIGH, LOW, halves, whole } = require('./halves.js');
 const { DATE_LIMIT } = require('./presets.js');
 
 /** @import { Layout } from '../types.js' */
 
 /** Whole numbers below this are exact. */
 const EXACT = 2 ** 53;
-const HALF = 2 ** 32;
 
 /** An ID's fields. In JSON the ID is a string, since JSON has no bigint. */
 class ParsedId {

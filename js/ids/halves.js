@@ -8,6 +8,8 @@ whole[0] = 1n;
 const LOW = 1 - halves[0];
 const HIGH = 1 - LOW;
 const LARGEST_ID = 2n ** 63n - 1n;
+/** The values of a half. */
+const HALF = 2 ** 32;
 
 /**
  * The ID of two halves.
@@ -20,4 +22,4 @@ function join(low, high) {
   return whole[0];
 }
 
-module.exports = { HIGH, LARGEST_ID, LOW, halves, join, whole };
+module.exports = { HALF, HIGH, LARGEST_ID, LOW, halves, join, whole };

@@ -8,6 +8,7 @@
 /** The range of a Date: at most this many ms before or after 1970. */
 const DATE_LIMIT = 8.64e15;
 
+/** The most bits of an ID. */
 const MOST_BITS = 63;
 
 /**
@@ -109,6 +110,7 @@ function layoutText(layout, show) {
 module.exports = {
   DATE_LIMIT,
   LAYOUT_KEYS,
+  MOST_BITS,
   RANGES,
   faultOf,
   layoutText,

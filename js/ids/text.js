@@ -2,20 +2,19 @@
 // IDs as applications pass them: bigints, decimal strings, numbers, and 13 characters of base32, which sort as the IDs
 // do. Needs no addon and no Node API.
 
-const { HIGH, LARGEST_ID, LOW, halves, join, whole } = require('./halves.js');
+const { HALF, HIGH, LARGEST_ID, LOW, halves, join, whole } = require('./halves.js');
+const { MOST_BITS } = require('./presets.js');
 
 /** @import { Show } from '../types.js' */
 
-const HALF = 2 ** 32;
 /** The most digits of an ID. */
 const MOST_DIGITS = 19;
 /** A number holds this many digits exactly. */
 const EXACT_DIGITS = 15;
 const ZERO = 0x30;
 
-/** The most bits of an exact number, and of an ID. */
+/** The most bits of an exact number. */
 const NUMBER_BITS = 53;
-const MOST_BITS = 63;
 
 /**
  * An ID as a bigint of 0 to 2^63 - 1; undefined for anything else.
