@@ -26,6 +26,7 @@ const PRODUCTS = {
   postgres: 'PostgreSQL',
   mysql: 'MySQL',
   redis: 'Redis',
+  mongodb: 'MongoDB',
   etcd: 'etcd',
   zookeeper: 'ZooKeeper',
 };

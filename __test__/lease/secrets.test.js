@@ -13,6 +13,7 @@ const { learn } = require('../../js/messages/secrets.js');
 const { etcd } = require('../../js/stores/etcd.js');
 const { kubernetes } = require('../../js/stores/kubernetes.js');
 const { memory } = require('../../js/stores/memory.js');
+const { mongodb } = require('../../js/stores/mongodb.js');
 const { mysql } = require('../../js/stores/mysql.js');
 const { postgres } = require('../../js/stores/postgres.js');
 const { redis } = require('../../js/stores/redis.js');
@@ -25,7 +26,7 @@ const { refusing } = require('../support/echo.js');
 const { createPassword, everythingOf, hides, thrownBy } = require('../support/passwords.js');
 const { CachedSnowFlake, SnowFlake, entry } = require('../support/support.js');
 
-const ENGINES = ['postgres', 'mysql', 'redis', 'etcd', 'zookeeper'];
+const ENGINES = ['postgres', 'mysql', 'redis', 'mongodb', 'etcd', 'zookeeper'];
 
 /** What a process prints that runs a script. */
 async function outputOf(body, env) {
@@ -144,6 +145,8 @@ for (const engine of ENGINES) {
         'postgres()': (url) => postgres(url),
         'mysql()': (url) => mysql({ uri: url }),
         'redis()': (url) => redis({ url }),
+        'mongodb()': (url) => mongodb({ url }),
+        'the database of mongodb()': (url) => mongodb({ db() {} }, { database: url }),
         'typeorm()': (url) => typeorm({ query() {}, options: { type: url } }),
         'workerNode()': (url) => workerNode({ connect() {}, totalCount: 0 }, { host: [url] }),
         'etcd()': (url) => etcd(url),

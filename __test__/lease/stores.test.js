@@ -11,7 +11,7 @@ const { createRegister } = require('../../js/stores/register.js');
 const { gate, storm } = require('../support/amount.js');
 const { linkedServer } = require('../support/lease/link.js');
 const { createNamespace } = require('../support/lease/namespaces.js');
-const { Server, addressOf, missing } = require('../support/lease/servers.js');
+const { Server, addressOf, missing, noLeases } = require('../support/lease/servers.js');
 const { SnowFlake, layouts, runScript, until } = require('../support/support.js');
 
 const ignore = () => {};
@@ -198,6 +198,22 @@ const REDIS = {
   },
 };
 
+const MONGODB = {
+  async 'a MongoClient'(url, namespace) {
+    const { mongodb } = require('../../js/stores/mongodb.js');
+    const client = new (require('mongodb').MongoClient)(url);
+    await client.connect();
+    return ofClient(mongodb(client, { namespace }), () => client.close(true));
+  },
+};
+
+async function spoilMongo(url, namespace, key) {
+  const client = new (require('mongodb').MongoClient)(url);
+  const records = client.db().collection('snowdrift_records');
+  await records.updateOne({ _id: `${namespace}:${key}` }, { $set: { token: 'nonsense' } });
+  await client.close();
+}
+
 const withTypeorm = (type) => async (url, namespace) => {
   const { DataSource } = require('typeorm');
   const { typeorm } = require('../../js/stores/typeorm.js');
@@ -343,6 +359,11 @@ describe('registers', { concurrency: 4 }, () => {
   onServer('mysql', MYSQL, { spoil: spoilMysql, passing: 11 });
 
   onServer('dynamodb', DYNAMODB, { spoil: spoilDynamoDB });
+  // SecantusDB, as a rule.
+  onServer('mongodb', MONGODB, {
+    skip: noLeases('mongodb') ?? missing('mongodb') ?? storm,
+    spoil: spoilMongo,
+  });
 
   // A session ends after 10 s without a word.
   onServer('zookeeper', ZOOKEEPER, {

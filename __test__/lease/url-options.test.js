@@ -12,7 +12,7 @@ const { SnowFlake } = require('../support/support.js');
 
 const PASSWORD = 'g3heim-4711';
 
-/** Refused for all. */
+/** Refused for all that do not take them. */
 const UNKNOWN = [
   'tls=true',
   'TLS=1',
@@ -87,6 +87,18 @@ const SCHEMES = {
     clear: [['', PASSWORD]],
   },
   rediss: { remedy: 'rediss://', refused: ['tls=', 'tls=false', 'ssl=false'], secure: [''] },
+  mongodb: {
+    remedy: 'tls=true',
+    refused: [
+      ...['tls=', 'tls=yes', 'ssl=1', 'tls=true&tls=false', 'TLS=true', 'tlscafile=/x'],
+      ...['sslmode=require', 'readpreference=primary', 'username=x', 'raw=true'],
+    ],
+    secure: ['tls=true', 'ssl=true'],
+    clear: [
+      ['', 'n=app'],
+      ['tls=false', 'n=app'],
+    ],
+  },
   etcd: {
     remedy: 'etcds://',
     refused: ['ssl=true', 'cafile=x', 'ca=', 'ca=/x', 'key=/x'],
@@ -147,7 +159,8 @@ for (const [scheme, { remedy, refused, secure = [], clear = [] }] of Object.entr
       );
 
     test('what the client does not know is refused before it connects', async () => {
-      const rests = [...UNKNOWN, ...refused].map((options) => `?${options}`);
+      const unknown = UNKNOWN.filter((options) => !secure.includes(options));
+      const rests = [...unknown, ...refused].map((options) => `?${options}`);
       rests.push('#?ssl=true', '&ssl=true', '?namespace=a&namespace=b', '?namespace=');
       for (const rest of rests) {
         const { code, message } = await lease(rest);

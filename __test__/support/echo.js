@@ -4,6 +4,8 @@
 const { once } = require('node:events');
 const net = require('node:net');
 
+const { converse, hello } = require('./lease/mongo-wire.js');
+
 /** A packet of MySQL: an error before the handshake. */
 function mysqlError(text) {
   const body = Buffer.concat([Buffer.from([0xff, 0x15, 0x04]), Buffer.from(`#28000${text}`)]);
@@ -24,10 +26,20 @@ function etcdError(text) {
   return `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
 
+/** MongoDB refuses a login, which the driver begins with its greeting, and whatever comes without one. */
+function answerAsMongo(socket, text) {
+  converse(socket, (command) =>
+    command.hello || command.ismaster
+      ? hello(socket.localPort)
+      : { ok: 0, code: 18, codeName: 'AuthenticationFailed', errmsg: text },
+  );
+}
+
 const ANSWERS = {
   postgres: (socket, text) => socket.once('data', () => socket.end(postgresError(text))),
   mysql: (socket, text) => socket.end(mysqlError(text)),
   redis: (socket, text) => socket.on('data', () => socket.write(`-ERR ${text}\r\n`)),
+  mongodb: answerAsMongo,
   etcd: (socket, text) => socket.once('data', () => socket.end(etcdError(text))),
   zookeeper: (socket) => socket.destroy(),
 };

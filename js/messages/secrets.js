@@ -19,8 +19,11 @@ const MOST_SHOWN = 4000;
 const MOST_LEARNED = 2000;
 
 const CREDENTIAL = /pass|pw|pfx|cred|secret|token|key|auth/i;
-/** Options of a URL whose names look like secrets, but are none: paths of files, a prefix and a switch. */
-const NO_SECRETS = ['key', 'sslkey', 'keyPrefix', 'insecureAuth', 'tokenFile'];
+/** Options of a URL whose names look like secrets, but are none: paths of files, a prefix, a switch, and where users are. */
+const NO_SECRETS = [
+  ...['key', 'sslkey', 'tlsCertificateKeyFile', 'keyPrefix', 'insecureAuth', 'tokenFile'],
+  ...['authSource', 'authMechanism'],
+];
 
 const SERVER = /^(?!file:)[a-z][a-z0-9+.-]*:\/\//i;
 

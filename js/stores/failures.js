@@ -73,7 +73,7 @@ const PHASES = [
   {
     codes: /^(28P01|28000|ER_ACCESS_DENIED_(NO_PASSWORD_)?ERROR)$/,
     messages:
-      /^(WRONGPASS|NOAUTH)|invalid password|without any password|SASL|SCRAM|authentication failed|invalid auth token|user name is empty/i,
+      /^(WRONGPASS|NOAUTH)|invalid password|without any password|SASL|SCRAM|authentication failed|invalid auth token|user name is empty|requires authentication/i,
     isFinal: true,
     say: (server) => `${server} refused the login: check user and password`,
   },
@@ -92,8 +92,14 @@ const PHASES = [
   DENIED,
   {
     codes: /^(25006|ER_OPTION_PREVENTS_STATEMENT|ER_READ_ONLY_MODE)$/,
-    messages: /^READONLY|read-only/i,
+    messages: /^READONLY|read-only|\bnot (writable )?primary\b/i,
     say: (server) => `${server} is read-only: use the address of the primary`,
+  },
+  {
+    messages: /replica set member to use read ?concern|\blinearizable\b/i,
+    isFinal: true,
+    say: (server) =>
+      `${server} has no linearizable reads: start mongod with --replSet and run rs.initiate() once, also for one member`,
   },
   {
     // etcd keeps each version of a record until it compacts.
@@ -114,20 +120,20 @@ const PHASES = [
   {
     codes: /^(HPE_\w+|PROTOCOL_\w*(PACKET|SEQUENCE)\w*|ER_MALFORMED_PACKET)$/,
     messages:
-      /protocol error|unexpected (token|end of JSON)|not valid JSON|unmarshal|unknown message code/i,
+      /protocol error|unexpected (token|end of JSON)|not valid JSON|unmarshal|unknown message code|invalid (bson|message) size|invalid bson/i,
     say: (server) => `The reply is not in the protocol of ${server}: check that this is its port`,
   },
   {
     codes:
       /^(ECONNREFUSED|E(HOST|NET)(UNREACH|DOWN)|ETIMEDOUT|EADDRNOTAVAIL|ENOENT|UND_ERR_CONNECT_TIMEOUT|NR_CLOSED)$/,
     messages:
-      /max retries per request|connect(ion)? time-?out|timeout expired|client is closed|no available hosts|ConnectionRefused|(Host|Network)Unreachable|TimedOut/i,
+      /max retries per request|connect(ion)? time-?out|timeout expired|server selection timed out|client is closed|no available hosts|ConnectionRefused|(Host|Network)Unreachable|TimedOut/i,
     say: (server) => `Cannot reach ${server}: check that it runs and that this host can reach it`,
   },
   {
     codes: /^(ECONNRESET|EPIPE|PROTOCOL_CONNECTION_LOST|UND_ERR_SOCKET)$/,
     messages:
-      /connection (terminated|is closed|lost|closed)|socket closed|other side closed|connection to server has lost|ConnectionReset/i,
+      /connection (terminated|is closed|lost|closed|\S+ to \S+ closed)|socket closed|other side closed|connection to server has lost|ConnectionReset/i,
     say: (server) =>
       `${server} closed the connection: check that it runs, that this is its port, and that the URL uses TLS if the port does`,
   },

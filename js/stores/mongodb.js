@@ -14,6 +14,8 @@
 //
 // The application's defaults for its client do not apply: neither other concerns, nor secondaries, nor values as bytes.
 
+const { types } = require('node:util');
+
 const { describe, configError } = require('../messages/errors.js');
 const { propertyOf } = require('../ids/properties.js');
 const { checkClient, readOptions } = require('./options.js');
@@ -35,7 +37,7 @@ const { createRegister, decode } = require('./register.js');
  * @typedef {object} Db
  * @property {string} databaseName
  * @property {(name: string, options: object) => Collection} collection
- * @property {(command: object, options: object) => Promise<{ localTime: Date }>} command
+ * @property {(command: object, options: object) => Promise<{ localTime: unknown }>} command
  */
 
 /** What is used of a MongoClient. @typedef {{ db(name?: string): Db }} Client */
@@ -134,7 +136,8 @@ function mongodb(given, options) {
 
     async now(signal) {
       const { localTime } = await db.command({ hello: 1 }, { ...PRIMARY, signal });
-      return localTime.getTime();
+      if (types.isDate(localTime)) return localTime.getTime();
+      throw new Error(`hello returned the time ${describe(localTime)}`);
     },
 
     async write(key, { token, text }, before, signal) {

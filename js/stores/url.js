@@ -6,7 +6,7 @@ const { environmentOf } = require('../runtime/environment.js');
 const { configError, describe, fromCaller } = require('../messages/errors.js');
 const { SERVER } = require('../messages/secrets.js');
 
-/** @typedef {'PostgreSQL' | 'MySQL' | 'MariaDB' | 'Redis' | 'etcd' | 'ZooKeeper' | 'DynamoDB' | 'Kubernetes'} Product */
+/** @typedef {'PostgreSQL' | 'MySQL' | 'MariaDB' | 'Redis' | 'MongoDB' | 'etcd' | 'ZooKeeper' | 'DynamoDB' | 'Kubernetes'} Product */
 
 /**
  * By scheme: the product's name; its default port, unless the URL names no host; and its host where a URL may name none.
@@ -19,6 +19,8 @@ const SERVERS = {
   'mariadb:': { product: 'MariaDB', port: 3306 },
   'redis:': { product: 'Redis', port: 6379 },
   'rediss:': { product: 'Redis', port: 6379 },
+  'mongodb:': { product: 'MongoDB', port: 27_017 },
+  'mongodb+srv:': { product: 'MongoDB', port: 27_017 },
   'etcd:': { product: 'etcd', port: 2379 },
   'etcds:': { product: 'etcd', port: 2379 },
   'zookeeper:': { product: 'ZooKeeper', port: 2181 },
@@ -33,10 +35,10 @@ const SCHEMES = ['file:', ...Object.keys(SERVERS)].join(', ');
 const LONGEST_HOST = 253;
 
 /** Those whose URL takes several servers. @type {Set<Product>} */
-const LISTED = new Set(['etcd', 'ZooKeeper']);
-const LIST = /^((?:etcds?|zookeepers?):\/\/(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(.*)$/is;
+const LISTED = new Set(['MongoDB', 'etcd', 'ZooKeeper']);
+const LIST = /^((?:mongodb|etcds?|zookeepers?):\/\/(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(.*)$/is;
 /** A login before each server: a parser would take all but the last server for the password. */
-const LOGINS = /^(?:etcds?|zookeepers?):\/\/[^/?#]*@[^/?#]*@/i;
+const LOGINS = /^(?:mongodb|etcds?|zookeepers?):\/\/[^/?#]*@[^/?#]*@/i;
 /** Characters. It lists some servers and the files of keys; what is longer is no URL, and takes long to read. */
 const MOST_OF_URL = 32_768;
 const ADDRESS = /^(\[[\da-f:.]{2,45}\]|[^\s:,[\]]{1,253})(:\d{1,5})?$/i;
@@ -103,7 +105,7 @@ function parseUrl(text) {
   return url;
 }
 
-/** The servers of an etcd or ZooKeeper URL as host:port. @param {URL} url */
+/** The servers of a URL that may have several, as host:port. @param {URL} url */
 function addressesOf({ protocol, hostname, port, searchParams }) {
   const defaultPort = SERVERS[protocol].port;
   const others = searchParams.getAll('host').map((text) => {

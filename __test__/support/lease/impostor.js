@@ -4,6 +4,8 @@
 const { once } = require('node:events');
 const net = require('node:net');
 
+const { greet } = require('./mongo-wire.js');
+
 /** A packet of MySQL. */
 function packet(sequence, ...parts) {
   const body = Buffer.concat(parts.map((part) => Buffer.from(part)));
@@ -33,6 +35,8 @@ const ANSWERS = {
       : Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3]),
   mysql: () => undefined,
   redis: () => '+OK\r\n',
+  // The second greeting has the user.
+  mongodb: greet,
   etcd: () =>
     'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{"token":"t"}',
   zookeeper: () => undefined,

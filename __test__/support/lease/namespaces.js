@@ -26,6 +26,13 @@ const SQL = {
   },
 };
 
+/** Runs `use` with the documents of MongoDB, and closes their client then. */
+async function withDocuments(url, use) {
+  const client = new (require('mongodb').MongoClient)(url);
+  await use(client.db().collection('snowdrift_records'));
+  await client.close();
+}
+
 /** A request to etcd for the keys of a range. */
 async function deleteRange(url, key, end) {
   const encode = (text) => Buffer.from(text).toString('base64');
@@ -102,6 +109,9 @@ const DELETE = {
     client.disconnect();
   },
 
+  mongodb: (url, namespace) =>
+    withDocuments(url, (records) => records.deleteMany({ _id: new RegExp(`^${namespace}:`) })),
+
   etcd: (url, namespace) => deleteRange(url, `snowdrift/${namespace}/`, `snowdrift/${namespace}0`),
   zookeeper: (url, namespace) => deleteNodes(url, namespace, () => true),
   dynamodb: (url, namespace) => deleteItems(url, namespace, () => true),
@@ -125,6 +135,9 @@ const DELETE_ONE = {
     await client.hdel(`snowdrift:${namespace}:records`, key);
     client.disconnect();
   },
+
+  mongodb: (url, namespace, key) =>
+    withDocuments(url, (records) => records.deleteOne({ _id: `${namespace}:${key}` })),
 
   etcd: (url, namespace, key) => deleteRange(url, `snowdrift/${namespace}/records/${key}`),
   zookeeper: (url, namespace, key) => deleteNodes(url, namespace, (path) => isNodeOf(path, key)),

@@ -207,10 +207,10 @@ const ENGINES = {
     url: (port) => `dynamodb://eu-central-1/snowdrift_records?endpoint=http://127.0.0.1:${port}`,
     isUp: createsTable,
   },
-  // For an ORM only. No package registry has it, so it is not required; SecantusDB, which PyPI has, speaks
-  // its protocol.
+  // No package registry has it, so it is not required; SecantusDB, which PyPI has, speaks its protocol. A mongod outside of a
+  // replica set gives no leases, and in one it has drivers go round a link, to the address of its configuration.
   mongodb: {
-    hasLeases: false,
+    hasLeases: find('mongod') === undefined,
     isRequired: false,
     remedy: `mongod on the PATH, or SecantusDB in a virtual environment at ${SECANTUS}`,
     programs: () => [find('mongod', secantusd)],
@@ -596,6 +596,10 @@ class Server {
 const LEASING = Object.keys(ENGINES).filter((engine) => ENGINES[engine].hasLeases !== false);
 const isStandIn = (engine) => ENGINES[engine].isStandIn === true;
 
+/** Why leases do not come from an engine here, or undefined. */
+const noLeases = (engine) =>
+  LEASING.includes(engine) ? undefined : 'the mongod here gives no leases to tests';
+
 module.exports = {
   ENGINES: LEASING.filter((engine) => !isStandIn(engine)),
   STAND_INS: LEASING.filter(isStandIn),
@@ -604,6 +608,7 @@ module.exports = {
   freePort,
   missing,
   noAddon,
+  noLeases,
   serves,
   unusual,
 };

@@ -1,0 +1,139 @@
+'use strict';
+// MongoDB by a URL, through `mongodb`. The driver's connections and its monitors keep the process alive, and cannot be
+// told not to. So they end when no call has been under way for a moment, and the next call connects.
+
+const { noteClient } = require('../../messages/causes.js');
+const { clearTimeout, setTimeout } = require('../../runtime/time.js');
+const { mongodb } = require('../mongodb.js');
+const { addressesOf } = require('../url.js');
+const { all, oneOf, readFileOf, text } = require('../url-options.js');
+const { loadClient } = require('./client.js');
+
+/** @import { LeaseStore, Server } from '../types.d.ts' */
+
+/**
+ * What is used of `mongodb`.
+ * @typedef {object} Driver
+ * @property {new (url: string) => Client} MongoClient
+ */
+
+/**
+ * @typedef {object} Client
+ * @property {unknown} db
+ * @property {(event: string, listener: (event: { failure?: unknown }) => void) => void} on
+ * @property {(isForced: boolean) => Promise<void>} close
+ */
+
+/** How long connections outlive the last call, ms: a renewal has two calls. */
+const IDLE_MS = 100;
+
+/** The driver's own limit of finding the primary is 30 s. Most calls have less, and then say only that they took too long. */
+const SELECTION_MS = '2000';
+
+/** Read here first: of one that cannot be read, the driver says only that the server cannot be reached. */
+const FILES = ['tlsCAFile', 'tlsCertificateKeyFile', 'tlsCRLFile'];
+
+/** Options of URLs that users copy: of others' calls, and of secondaries, without which a client would not connect. */
+const DROPPED = 'w wtimeoutMS journal readConcernLevel readPreference maxStalenessSeconds'.split(
+  ' ',
+);
+
+const SWITCH = oneOf('true', 'false');
+
+/** @type {Server['options']} */
+const options = {
+  ...all(SWITCH, 'tls ssl tlsAllowInvalidCertificates tlsAllowInvalidHostnames tlsInsecure'),
+  ...all(SWITCH, 'directConnection loadBalanced retryReads retryWrites'),
+  ...all(text, 'host replicaSet appName authSource authMechanism authMechanismProperties'),
+  ...all(text, `${FILES.join(' ')} tlsCertificateKeyFilePassword`),
+  ...all(text, 'connectTimeoutMS socketTimeoutMS serverSelectionTimeoutMS localThresholdMS'),
+  ...all(text, 'heartbeatFrequencyMS serverMonitoringMode compressors zlibCompressionLevel'),
+  ...all(text, 'proxyHost proxyPort proxyUsername proxyPassword srvServiceName srvMaxHosts'),
+  ...all(text, 'maxPoolSize minPoolSize maxConnecting maxIdleTimeMS waitQueueTimeoutMS'),
+  ...all(text, DROPPED.join(' ')),
+};
+
+/** The URL as the driver takes it: all servers before the path. @param {URL} own */
+function toDriver(own) {
+  const url = new URL(own);
+  const servers = own.protocol === 'mongodb:' ? addressesOf(own).join(',') : own.host;
+  for (const name of ['host', ...DROPPED]) url.searchParams.delete(name);
+  const { searchParams, username, password, protocol, pathname, search } = url;
+  if (!searchParams.has('serverSelectionTimeoutMS')) {
+    searchParams.set('serverSelectionTimeoutMS', SELECTION_MS);
+  }
+  const login = username && `${username}${password && `:${password}`}@`;
+  return `${protocol}//${login}${servers}${pathname || '/'}${search && url.search}`;
+}
+
+/** @type {Server['connect']} */
+async function connect(url, { own, options, server }) {
+  const driver = /** @type {Driver} */ (loadClient('mongodb', url, () => require('mongodb')));
+  const { MongoClient } = driver;
+  for (const name of FILES) {
+    if (own.searchParams.has(name)) await readFileOf(name, own.searchParams, server);
+  }
+  const address = toDriver(own);
+  const { name } = mongodb(new MongoClient(address), options);
+  /** @type {{ client: Client, store: LeaseStore } | undefined} */
+  let current;
+  /** @type {unknown} */
+  let lastError;
+  let calls = 0;
+  /** @type {NodeJS.Timeout | undefined} */
+  let idle;
+
+  function open() {
+    const client = new MongoClient(address);
+    lastError = undefined;
+    // Of servers that cannot be reached, a call says only that it found no primary.
+    client.on('serverHeartbeatFailed', ({ failure }) => {
+      lastError = noteClient(failure);
+    });
+    client.on('serverHeartbeatSucceeded', () => {
+      lastError = undefined;
+    });
+    return { client, store: mongodb(client, options) };
+  }
+
+  async function end() {
+    clearTimeout(idle);
+    const { client } = current ?? {};
+    current = undefined;
+    await client?.close(true);
+  }
+  const drop = () => void end().catch(() => {});
+
+  /**
+   * @template Reply
+   * @param {(store: LeaseStore) => Promise<Reply>} send
+   */
+  async function call(send) {
+    clearTimeout(idle);
+    calls++;
+    current ??= open();
+    try {
+      return await send(current.store);
+    } finally {
+      calls--;
+      if (calls === 0) idle = setTimeout(drop, IDLE_MS).unref();
+    }
+  }
+
+  return {
+    store: {
+      name,
+      now: (options) => call((store) => store.now(options)),
+      read: (key, options) => call((store) => store.read(key, options)),
+      write: (key, record, before, options) =>
+        call((store) => store.write(key, record, before, options)),
+      namespaces: (options) => call(async (store) => store.namespaces?.(options) ?? []),
+    },
+    causeOf: () => lastError,
+    drop,
+    end,
+  };
+}
+
+/** @type {Server} */
+module.exports = { tls: "the option is 'tls=true'", options, connect };
