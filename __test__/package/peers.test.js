@@ -13,8 +13,9 @@ const CLIENTS = Object.keys(peerDependencies).filter((name) => name !== 'snowdri
 
 /** The versions of an age, those of NestJS in a folder of their own. */
 const allOf = (age) => ({ ...versionsOf(age), ...versionsOf(`nestjs-${age}`) });
-/** Those between. */
-const usual = { ...devDependencies, ...boundary.dependencies };
+/** Those between. Mongoose brings the driver. */
+const { version: mongodb } = require('mongodb/package.json');
+const usual = { ...devDependencies, ...boundary.dependencies, mongodb };
 
 /** What a caret keeps: 5 of 5.11.1, and 0.3 of 0.3.20. */
 const lineOf = (version) => /^(0\.\d+|\d+)/.exec(version)[0];

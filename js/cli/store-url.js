@@ -19,10 +19,10 @@ const STORE_OPTIONS = /** @type {const} */ ({ 'lease-file': { type: 'string' } }
 
 const FILE_HELP = `  --lease-file FILE     holds the URL`;
 
-const URL_HELP = `  URL                   postgres://..., mysql://..., redis://..., etcd://..., zookeeper://..., with
-                        ?namespace=NAME for another namespace than 'default'; or file:///..., a directory
-                        of leases or of state. Default: that of --lease-file, or of the environment
-                        variable SNOWDRIFT_LEASE
+const URL_HELP = `  URL                   postgres://..., mysql://..., redis://..., mongodb://...,
+                        etcd://..., zookeeper://..., with ?namespace=NAME for another namespace
+                        than 'default'; or file:///..., a directory of leases or of state. Default:
+                        that of --lease-file, or of the environment variable SNOWDRIFT_LEASE
 ${FILE_HELP}, and keeps a password out of the process list`;
 
 /**
