@@ -49,10 +49,10 @@ function addLater(load, paths) {
 
 /**
  * Reads a file, and returns what compiles it. So what an instance or an error needs takes no time before, and needs no
- * file that may be gone. Undefined if this module cannot compile, as in a bundle and in jest.
+ * file that may be gone. Undefined if no module can compile, as in a bundle, in jest and in Bun.
  */
 function keep(name) {
-  if (typeof module._compile !== 'function') return undefined;
+  if (typeof module.constructor?.prototype?._compile !== 'function') return undefined;
   const path = join(__dirname, name);
   let text;
   try {
