@@ -30,6 +30,7 @@ const AROUND = {
     "import { SnowFlake as Flake } from 'snowdrift'; const flake = new Flake({ datacenterId: 1, workerId: 3 });",
   pool: "import pg from 'pg'; const pool = new pg.Pool({ connectionString: 'postgres://127.0.0.1/app' });",
   postgres: "import { postgres } from 'snowdrift/lease/postgres';",
+  sql: "import { sql } from 'snowdrift/lease/sql';",
   workerNode: "import { workerNode } from 'snowdrift/lease/worker-node';",
 };
 

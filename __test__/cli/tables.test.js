@@ -9,7 +9,7 @@ const { json, run } = require('../support/cli.js');
 const { LIMITED } = require('../support/lease/limited-users.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { SnowFlake, refuses, rejects } = require('../support/support.js');
-const { DIALECTS, sql } = require('../../js/stores/sql-dialects.js');
+const { DIALECTS, migration } = require('../../js/stores/sql-dialects.js');
 
 for (const [engine, { user, urlOf, admin }] of Object.entries(LIMITED)) {
   test(`${engine}: the table and the rights are enough, and each right is needed`, {
@@ -68,9 +68,9 @@ for (const [engine, { user, urlOf, admin }] of Object.entries(LIMITED)) {
 describe('what it prints', () => {
   test('of one database, or of all: the tables that leases create', async () => {
     const all = await json('namespace', 'tables');
-    assert.deepEqual(Object.keys(all), ['postgres', 'mysql']);
+    assert.deepEqual(Object.keys(all), ['postgres', 'mysql', 'sqlite']);
     for (const [name, statements] of Object.entries(all)) {
-      assert.equal(`${statements.table};\n`, sql(name));
+      assert.equal(`${statements.table};\n`, migration(name));
       assert.deepEqual(await json('namespace', 'tables', '--for', name), { [name]: statements });
       const { stdout } = await run(['namespace', 'tables', '--for', name]);
       for (const statement of Object.values(statements))
@@ -84,22 +84,23 @@ describe('what it prints', () => {
     const all = await json('namespace', 'tables', '--schema', 'i"d`s');
     assert.deepEqual(Object.keys(all), ['postgres', 'mysql']);
     for (const [name, { table, rights }] of Object.entries(all)) {
-      assert.equal(`${table};\n`, sql(name, { schema: 'i"d`s' }));
+      assert.equal(`${table};\n`, migration(name, { schema: 'i"d`s' }));
       const quoted = DIALECTS[name].quote('i"d`s');
       assert.ok(rights.includes(` ON ${quoted}.snowdrift_records TO `), rights);
     }
     assert.equal(all.postgres.uses, 'GRANT USAGE ON SCHEMA "i""d`s" TO app');
     for (const schema of ['', 'a?b', 'x'.repeat(64), '\0', 7]) {
-      refuses(() => sql('postgres', { schema }), 'ERR_SNOWFLAKE_CONFIG');
+      refuses(() => migration('postgres', { schema }), 'ERR_SNOWFLAKE_CONFIG');
     }
   });
 
   test('wrong usage exits with 2 and says what to do', async () => {
     for (const [args, said] of [
-      [['--for', 'oracle'], /--for must be postgres or mysql .*; it is 'oracle'/],
-      [['--for', 'toString'], /--for must be postgres or mysql .*; it is 'toString'/],
-      [['--for', 'sqlite'], /--for must be postgres or mysql .*; it is 'sqlite'/],
+      [['--for', 'oracle'], /--for must be postgres, mysql .* or sqlite; it is 'oracle'/],
+      [['--for', 'toString'], /--for must be postgres, mysql .* or sqlite; it is 'toString'/],
+      [['--for', 'SQLite'], /--for must be postgres, mysql .* or sqlite; it is 'SQLite'/],
       [['--schema', 'a?b'], /schema must be a name of 1 to 63 bytes/],
+      [['--for', 'sqlite', '--schema', 'ids'], /SQLite has no schemas: leave schema out/],
       [['--schema', ''], /--schema is empty/],
       [['x'], /namespace tables takes no argument; remove 'x'/],
     ]) {

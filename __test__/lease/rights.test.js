@@ -10,7 +10,7 @@ const { after, before, describe, test } = require('node:test');
 
 const { connect } = require('../../js/stores/connect.js');
 const { redis } = require('../../js/stores/redis.js');
-const { sql } = require('../../js/stores/sql-dialects.js');
+const { migration } = require('../../js/stores/sql-dialects.js');
 const { gate, storm } = require('../support/amount.js');
 const { requireLogin } = require('../support/lease/etcd-users.js');
 const { LIMITED, withLogin } = require('../support/lease/limited-users.js');
@@ -89,7 +89,7 @@ for (const [engine, { user, table, urlOf, admin }] of Object.entries(LIMITED)) {
     });
 
     test('the rights are enough, and each of them is needed', async () => {
-      await client.query(sql(engine));
+      await client.query(migration(engine));
       await client.query(grant);
       await useAll(url);
       const [, rights, where] = /^GRANT (.*) ON (\S+) TO \w+;$/.exec(grant);
@@ -118,7 +118,7 @@ for (const [engine, { user, table, urlOf, admin }] of Object.entries(LIMITED)) {
         .trim()
         .split('\n');
       await client.query(
-        `CREATE SCHEMA ids; SET search_path = ids; ${sql(engine)} RESET search_path`,
+        `CREATE SCHEMA ids; SET search_path = ids; ${migration(engine)} RESET search_path`,
       );
       await client.query(rights);
       const schema = 'ids';

@@ -164,7 +164,10 @@ const named = (url, namespace) => `${url}${url.includes('?') ? '&' : '?'}namespa
 const byUrl = (url, namespace) => connect(new URL(named(url, namespace)));
 
 /** The clients of a quick run. The others come to a connection in another way, and send the same over it. */
-const QUICK = ['ioredis', 'redis', 'a Pool of pg', 'a pool of mysql2', 'its JSON gateway'];
+const QUICK = [
+  ...['ioredis', 'redis', 'a Pool of pg', 'a pool of mysql2', 'its JSON gateway'],
+  ...['sql() of pg', 'sql() of mysql2'],
+];
 
 const silence = () => new Promise(() => {});
 
@@ -231,6 +234,14 @@ const POSTGRES = {
   },
 
   typeorm: withTypeorm('postgres'),
+
+  'sql() of pg'(url, namespace) {
+    const { sql } = require('../../js/stores/sql.js');
+    const pool = new (require('pg').Pool)({ connectionString: url, max: 4 });
+    pool.on('error', ignore);
+    const query = async (text, values) => (await pool.query(text, values)).rows;
+    return ofClient(sql({ dialect: 'postgres', query }, { namespace }), () => pool.end());
+  },
 };
 
 const MYSQL = {
@@ -242,6 +253,14 @@ const MYSQL = {
   },
 
   typeorm: withTypeorm('mariadb'),
+
+  'sql() of mysql2'(url, namespace) {
+    const { sql } = require('../../js/stores/sql.js');
+    const options = { uri: url, connectionLimit: 4, connectTimeout: 0 };
+    const pool = require('mysql2/promise').createPool(options);
+    const query = async (text, values) => (await pool.query(text, values))[0];
+    return ofClient(sql({ dialect: 'mysql', query }, { namespace }), () => pool.end());
+  },
 };
 
 /** A statement that replaces a token, for the clients of each database. */
@@ -259,6 +278,15 @@ async function spoilMysql(url, namespace, key) {
   const connection = await require('mysql2/promise').createConnection(options);
   await connection.query(`${SPOIL} ? AND name = ?`, [namespace, key]);
   await connection.end();
+}
+
+/** The rows of a statement of sql.js. */
+function rowsIn(database, text, values) {
+  const statement = database.prepare(text, values);
+  const rows = [];
+  while (statement.step()) rows.push(statement.getAsObject());
+  statement.free();
+  return rows;
 }
 
 const toBase64 = (text) => Buffer.from(text).toString('base64');
@@ -343,6 +371,20 @@ describe('registers', { concurrency: 4 }, () => {
       spoil: (namespace, key) => stored.set(`${namespace}/${key}`, 'nonsense'),
       openSilent: () => createRegister({ read: silence, write: silence, now: silence }),
     });
+  });
+
+  describe('sql() of sql.js', () => {
+    const { sql } = require('../../js/stores/sql.js');
+    const opened = require('sql.js')().then(({ Database }) => new Database());
+    const query = async (text, values) => rowsIn(await opened, text, values);
+    registerContract(
+      'sql() of sql.js',
+      (namespace) => sql({ dialect: 'sqlite', query }, { namespace }),
+      {
+        spoil: (namespace, key) => query(`${SPOIL} ? AND name = ?`, [namespace, key]),
+        openSilent: () => sql({ dialect: 'sqlite', query: silence }),
+      },
+    );
   });
 
   describe('an application’s own', () => {

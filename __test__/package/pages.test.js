@@ -70,6 +70,7 @@ const ELSEWHERE = {
   'docs/public-ids.md': 'app/public-ids.test.js',
   'docs/public-ids-format.md': 'app/public-ids.test.js',
   'docs/sql.md': 'package/sql.test.js',
+  'docs/sql-statements.md': 'lease/any-client.test.js',
   'docs/store-security.md': 'lease/rights.test.js',
   'docs/tools.md': 'package/tools.test.js',
 };

@@ -39,7 +39,8 @@ import { dynamodb } from 'snowdrift/lease/dynamodb';
 import { etcd } from 'snowdrift/lease/etcd';
 import { kubernetes } from 'snowdrift/lease/kubernetes';
 import { memory } from 'snowdrift/lease/memory';
-import { postgres, sql } from 'snowdrift/lease/postgres';
+import { postgres } from 'snowdrift/lease/postgres';
+import { migration, sql } from 'snowdrift/lease/sql';
 import { ParsePublicIdPipe, ParseSnowFlakePipe, SnowFlakeModule } from 'snowdrift/nestjs';
 import { type PrismaSnowFlakeExtension, withSnowFlake } from 'snowdrift/prisma';
 import { type PublicIds, publicIds } from 'snowdrift/public';
@@ -134,7 +135,10 @@ is<LeaseStore>(
 const pool = { connect: async () => ({}), totalCount: 0 };
 is<LeaseStore>(postgres(pool));
 is<LeaseStore>(postgres(pool, { namespace: 'orders', schema: 'ids' }));
-is<string>(sql('mysql'));
+is<string>(migration('mysql'));
+is<LeaseStore>(sql({ dialect: 'sqlite', query: () => [], placeholder: '?' }, { schema: 'ids' }));
+// @ts-expect-error a dialect is needed
+sql({ query: () => [] });
 const own: LeaseStore = {
   name: 'own',
   read: async (key, { signal }) => {

@@ -14,51 +14,46 @@ const help = `Usage: snowdrift namespace tables [--for DATABASE] [--schema NAME]
 Prints the table that leases use, and the least rights of their user: for a migration, where the application
 may not create tables. Without --for, those of all databases.
 
-  --for DATABASE        postgres or mysql (MariaDB, too)
+  --for DATABASE        postgres, mysql (MariaDB, too) or sqlite
   --schema NAME         its schema, on MySQL and MariaDB its database: the option schema of the leases
   --json                prints the statements by name, by database`;
 
 const options = /** @type {const} */ ({ for: { type: 'string' }, schema: { type: 'string' } });
 
 /**
- * @typedef {'postgres' | 'mysql'} Dialect
- * @typedef {{ table: string, uses?: string, rights: string }} Statements
+ * @typedef {import('../stores/types.d.ts').DialectName} Dialect
+ * @typedef {{ table: string, uses?: string, rights?: string }} Statements
  */
 
 const RIGHTS = 'SELECT, INSERT, UPDATE';
 
+const { quote: quoted } = DIALECTS.postgres;
+
 const title = {
   postgres: 'PostgreSQL. Run it in the database of the leases, as the owner of the schema.',
   mysql: 'MySQL and MariaDB. Run it in the database of the leases.',
+  sqlite: 'SQLite. Run it in the database of the leases.',
 };
 
 const USER = "The least rights of the application's user, here app";
 const note = {
   postgres: `${USER}, besides CONNECT on the database and, without --schema, USAGE on the schema.`,
   mysql: `${USER}; without --schema, in the database app.`,
+  sqlite: 'It has no users.',
 };
 
 /**
- * The statements of each database, by name.
+ * The statements of a database, by name.
+ * @param {Dialect} name
  * @param {string | undefined} schema the table's schema; undefined for the connection's
- * @returns {Record<Dialect, Statements>}
+ * @returns {Statements}
  */
-function leaseTables(schema) {
-  const table = (/** @type {Dialect} */ dialect) =>
-    createRecords(dialect, recordsIn(dialect, schema));
-  const rights = (/** @type {string} */ table) => `GRANT ${RIGHTS} ON ${table} TO app`;
-  const uses = schema && `GRANT USAGE ON SCHEMA ${DIALECTS.postgres.quote(schema)} TO app`;
-  return {
-    postgres: {
-      table: table('postgres'),
-      ...(uses && { uses }),
-      rights: rights(recordsIn('postgres', schema)),
-    },
-    mysql: {
-      table: table('mysql'),
-      rights: rights(schema ? recordsIn('mysql', schema) : `app.${RECORDS}`),
-    },
-  };
+function statementsOf(name, schema) {
+  const table = createRecords(name, recordsIn(name, schema));
+  if (name === 'sqlite') return { table };
+  const uses = schema && name === 'postgres' && `GRANT USAGE ON SCHEMA ${quoted(schema)} TO app`;
+  const place = schema || name === 'postgres' ? recordsIn(name, schema) : `app.${RECORDS}`;
+  return { table, ...(uses && { uses }), rights: `GRANT ${RIGHTS} ON ${place} TO app` };
 }
 
 /**
@@ -87,13 +82,15 @@ const isDialect = (name) => Object.hasOwn(title, name);
 async function run({ for: name, schema }, positionals, { show, usage }) {
   if (positionals.length > 0)
     throw usage(`namespace tables takes no argument; remove '${positionals[0]}'`);
-  const all = leaseTables(readOptions(schema === undefined ? {} : { schema }, ['schema']).schema);
+  const { schema: place } = readOptions(schema === undefined ? {} : { schema }, ['schema']);
   if (name !== undefined && !isDialect(name))
-    throw usage(`--for must be postgres or mysql (MariaDB, too); it is '${name}'`);
+    throw usage(`--for must be postgres, mysql (MariaDB, too) or sqlite; it is '${name}'`);
   /** @type {Dialect[]} */
-  const names = name === undefined ? ['postgres', 'mysql'] : [name];
-  show(Object.fromEntries(names.map((one) => [one, all[one]])), () =>
-    names.map((one) => leaseScript(one, all[one])).join('\n\n\n'),
+  const all = schema === undefined ? ['postgres', 'mysql', 'sqlite'] : ['postgres', 'mysql'];
+  const names = name === undefined ? all : [name];
+  const found = names.map((one) => statementsOf(one, place));
+  show(Object.fromEntries(names.map((one, n) => [one, found[n]])), () =>
+    names.map((one, n) => leaseScript(one, found[n])).join('\n\n\n'),
   );
 }
 

@@ -1,7 +1,7 @@
 import type { LeaseStore, SqlStoreOptions } from './store';
 
 /**
- * A store in MariaDB or MySQL. Creates its table on first use. If the user may not do that, run {@link sql}
+ * A store in MariaDB or MySQL. Creates its table on first use. If the user may not do that, run `migration()` of `snowdrift/lease/sql`
  * as a migration. Without the option `schema`, the table is in the connection's database when the lease opens. A later `USE`
  * changes nothing.
  *
@@ -16,9 +16,3 @@ import type { LeaseStore, SqlStoreOptions } from './store';
  * @param pool a pool of `mysql2` or `mysql2/promise`
  */
 export function mysql(pool: { getConnection: unknown }, options?: SqlStoreOptions): LeaseStore;
-
-/** The SQL that creates the table, for a migration; in `schema`, as a store with that option finds it. */
-export function sql(
-  dialect: 'postgres' | 'mysql',
-  options?: Pick<SqlStoreOptions, 'schema'>,
-): string;

@@ -1,13 +1,12 @@
 'use strict';
-// A register in MariaDB, MySQL or a database of their wire protocol, through a pool of `mysql2`: sql.js
+// A register in MariaDB, MySQL or a database of their wire protocol, through a pool of `mysql2`: sql-register.js
 // has its table.
 //
 // The database must have committed durably when it answers, and all processes must use one primary.
 
 const { checkClient } = require('./options.js');
 const { POOLS, queryMysql } = require('./sql-clients.js');
-const { sql } = require('./sql-dialects.js');
-const { sqlRegister } = require('./sql.js');
+const { sqlRegister } = require('./sql-register.js');
 
 /** @type {typeof import('./mysql.d.ts').mysql} */
 function mysql(pool, options) {
@@ -16,4 +15,4 @@ function mysql(pool, options) {
 }
 
 /** @satisfies {typeof import('./mysql.js')} */
-module.exports = { mysql, sql };
+module.exports = { mysql };

@@ -2,7 +2,7 @@ import type { LeaseStore, SqlStoreOptions } from './store';
 
 /**
  * A store in PostgreSQL, 10 or later. Creates its table on first use. If the user may not do that, run
- * {@link sql} as a migration. Without the option `schema`, the table is the one that `search_path` finds when the lease opens,
+ * `migration()` of `snowdrift/lease/sql` as a migration. Without the option `schema`, the table is the one that `search_path` finds when the lease opens,
  * else a new one in its first schema. A later `SET search_path` changes nothing.
  *
  * The database must have committed a record durably when it answers. A connection inside a transaction is
@@ -18,9 +18,3 @@ export function postgres(
   pool: { connect: unknown; totalCount: number },
   options?: SqlStoreOptions,
 ): LeaseStore;
-
-/** The SQL that creates the table, for a migration; in `schema`, as a store with that option finds it. */
-export function sql(
-  dialect: 'postgres' | 'mysql',
-  options?: Pick<SqlStoreOptions, 'schema'>,
-): string;

@@ -1,12 +1,11 @@
 'use strict';
-// A register in PostgreSQL, or a database of its wire protocol, through a Pool of `pg`: sql.js has its table.
+// A register in PostgreSQL, or a database of its wire protocol, through a Pool of `pg`: sql-register.js has its table.
 //
 // The database must have committed durably when it answers: no `synchronous_commit = off`.
 
 const { checkClient } = require('./options.js');
 const { POOLS, queryPostgres } = require('./sql-clients.js');
-const { sql } = require('./sql-dialects.js');
-const { sqlRegister } = require('./sql.js');
+const { sqlRegister } = require('./sql-register.js');
 
 /** @type {typeof import('./postgres.d.ts').postgres} */
 function postgres(pool, options) {
@@ -15,4 +14,4 @@ function postgres(pool, options) {
 }
 
 /** @satisfies {typeof import('./postgres.js')} */
-module.exports = { postgres, sql };
+module.exports = { postgres };

@@ -227,4 +227,7 @@ function queryMysql(name, pool, request) {
     onPool(own, signal, (connection) => runMysql(name, connection, text, values));
 }
 
-module.exports = { POOLS, promised, queryMysql, queryPostgres, runMysql, uncommittedError };
+module.exports = {
+  ...{ POOLS, numberParameters, promised, queryMysql, queryPostgres, runMysql },
+  uncommittedError,
+};

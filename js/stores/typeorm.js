@@ -1,15 +1,15 @@
 'use strict';
-// A register in the database of a TypeORM DataSource: PostgreSQL, MySQL or MariaDB. sql.js has its table.
+// A register in the database of a TypeORM DataSource: PostgreSQL, MySQL or MariaDB. sql-register.js has its table.
 //
 // TypeORM's connections are those of a pool of `pg` or of `mysql2`, and are used as such.
 
 const { configError } = require('../messages/errors.js');
 const { checkClient } = require('./options.js');
 const { promised, queryMysql, queryPostgres } = require('./sql-clients.js');
-const { dialectOf, sql } = require('./sql-dialects.js');
-const { sqlRegister } = require('./sql.js');
+const { dialectOf } = require('./sql-dialects.js');
+const { sqlRegister } = require('./sql-register.js');
 
-/** @import { DialectName, MysqlCallbacks, PgClient, Query } from './types.d.ts' */
+/** @import { MysqlCallbacks, PgClient, Query, ServerDialect } from './types.d.ts' */
 
 /**
  * What is used of a DataSource. A driver's connections are those of its client.
@@ -18,7 +18,7 @@ const { sqlRegister } = require('./sql.js');
 
 /**
  * By dialect: what runs statements in a transaction of their own.
- * @type {Record<DialectName, (name: string, source: Source) => Query>}
+ * @type {Record<ServerDialect, (name: string, source: Source) => Query>}
  */
 const QUERIES = {
   postgres: (name, source) =>
@@ -52,4 +52,4 @@ function typeorm(dataSource, options) {
 }
 
 /** @satisfies {typeof import('./typeorm.js')} */
-module.exports = { sql, typeorm };
+module.exports = { typeorm };

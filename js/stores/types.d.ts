@@ -168,7 +168,9 @@ export interface Row {
   token: Text;
   text: Text;
   namespace: Text;
+  writes: Text;
   now: number | string;
+  began?: string;
   home: string | null;
   insertId: number | string;
   // Of a WORKER_NODE table.
@@ -182,30 +184,64 @@ export type Value = Text | number | undefined;
 
 /**
  * Runs one statement with `?` placeholders until a signal is aborted, in a transaction of its own, or throws. Returns the rows of a
- * SELECT or RETURNING; of another change as many rows as it has changed.
+ * SELECT or RETURNING, with its `columns`; of another change as many rows as it has changed, unless the client is a foreign one.
  */
-export type Query = (text: string, values: Value[], signal: AbortSignal) => Promise<Row[]>;
+export type Query = (
+  text: string,
+  values: Value[],
+  signal: AbortSignal,
+  columns?: string[],
+) => Promise<Row[]>;
 
-export type DialectName = 'postgres' | 'mysql';
+export type DialectName = 'postgres' | 'mysql' | 'sqlite';
+
+/** Those of servers with clients of their own here. */
+export type ServerDialect = Exclude<DialectName, 'sqlite'>;
 
 export interface Dialect {
+  /** The first placeholder of a statement, as its clients write it by default. */
+  placeholder: Placeholder;
   /** Selects the schema of a table as `home`: where it is, else where it would be created. */
   home(table: string): string;
   /** Selects those of all tables of that name. */
   homes(table: string): string;
+  /** The schema of such a table, in a further condition. */
+  homeColumn: string;
   quote(name: string): string;
   now: string;
   type(length: number): string;
   textType: string;
+  /** A value for a column of names and tokens. */
   toColumn(text: string | undefined): Value;
-  textOfRecord: string;
+  /** A parameter before the characters of a column. */
+  prepend(column: string, length: number): string;
+  /** The bytes of a parameter of hexadecimal digits. */
+  toBytes: string;
+  /** Selects such a column, and reads what it selects. */
+  nameColumn(name: string): string;
+  nameOf(column: Text): string;
+  /** The same for the text of a record. */
+  textColumn: string;
   toText(column: Text): string;
+  /** What `text` is sent as. */
+  toValue(text: string): string;
+  /** Reads one row as new as the call, or fails. */
+  lookUp(table: string, columns: string, condition: string): string;
   unlessExists: string;
   returning: string;
+  /** Something of the transaction that other transactions of its connection do not have; `OPEN` if it is known to be open. */
+  began: string;
   isDuplicate?(failure: unknown): boolean;
   isMissing(failure: unknown): boolean;
   isConflict(failure: unknown): boolean;
 }
+
+/** A client of which only its query function is known. */
+export interface ForeignClient {
+  isConflict(failure: unknown): boolean;
+}
+
+export type Placeholder = '?' | '$1';
 
 /** What is used of a socket. */
 export interface Socket {

@@ -21,7 +21,7 @@ const { POOLS, queryMysql, queryPostgres, uncommittedError } = require('./sql-cl
 const { DIALECTS } = require('./sql-dialects.js');
 const { insertAnywhere, locate } = require('./sql-table.js');
 
-/** @import { DialectName, Query, Register, RowRequest, RowStore, Value } from './types.d.ts' */
+/** @import { Query, Register, RowRequest, RowStore, ServerDialect, Value } from './types.d.ts' */
 
 /** A row of this process. `mark`: of what else it has. @typedef {{ id: number, mark: string }} Mark */
 
@@ -36,7 +36,7 @@ const MAX_NAME = 64;
 
 /**
  * By dialect: what differs.
- * @type {Record<DialectName, {
+ * @type {Record<ServerDialect, {
  *   queryOf: (name: string, pool: object) => Query,
  *   id: string,
  *   row: string,
@@ -109,7 +109,7 @@ function workerNode(pool, options) {
    */
   async function readRow(workerId, signal) {
     const [row] = await query(
-      `SELECT ${columns} FROM ${await tableOf(signal)} WHERE ID >= ? ORDER BY ID LIMIT 1`,
+      `SELECT ${columns} FROM ${(await tableOf(signal)).table} WHERE ID >= ? ORDER BY ID LIMIT 1`,
       [workerId],
       signal,
     );
@@ -147,11 +147,11 @@ function workerNode(pool, options) {
       toText(port ?? `${holder.started}-${process.pid}`),
       TYPES[type],
     ];
-    const table = await tableOf(signal);
+    const { table } = await tableOf(signal);
     const into = `INSERT INTO ${table} (HOST_NAME, PORT, TYPE, LAUNCH_DATE, MODIFIED, CREATED)`;
     const row = `VALUES (${text}, ${text}, ?, CURRENT_DATE, CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)`;
     const [{ insertId }] = await insertAnywhere(
-      DIALECTS[dialect],
+      isMissing,
       () => query(`${into} ${row}${returning}`, values, signal),
       () => query(createTable(table, idColumn), [], signal),
     );

@@ -6,7 +6,7 @@ const { promisify } = require('node:util');
 const { propertyOf } = require('../../ids/properties.js');
 const { guardStream, ignoreErrors } = require('../sockets.js');
 const { promised, runMysql } = require('../sql-clients.js');
-const { sqlRegister } = require('../sql.js');
+const { sqlRegister } = require('../sql-register.js');
 const { all, text } = require('../url-options.js');
 const { KEEP_ALIVE_MS, loadClient } = require('./client.js');
 
