@@ -433,6 +433,30 @@ fn a_process_that_is_stopped_while_it_changes_a_record_is_named_and_concerns_tha
 }
 
 #[test]
+fn a_slot_that_is_passed_over_stays_so_until_its_own_file_can_be_changed() {
+    let directory = TempDir::new().unwrap();
+    let mut one = register(directory.path());
+    let stopped = [KEY, OTHER].map(|key| {
+        write(&mut one, key, 1, bucket(false, 1), 0);
+        RecordFile::open(&one.path_of(key), key, true).unwrap()
+    });
+    let [change, other] = [0, 1].map(|at| stopped[at].change(SHORT).unwrap());
+    for key in [KEY, OTHER] {
+        let fault = tried(&mut one, key, 2, bucket(false, 2), 1).unwrap_err().fault;
+        assert_eq!(one.pass_over(key, fault), Some((Token(0), Err(Unreadable::Format))));
+        assert_eq!(one.take_unusable()[&key].kind, "slot-changing");
+    }
+    drop(other);
+    assert!(found(&mut one, OTHER).is_some_and(|(_, record)| record.is_ok()));
+    assert_eq!(unusable(&mut one, KEY), "slot-changing");
+    drop(change);
+    assert_eq!(line(&mut one), Some((1, 1, false)));
+    // From now on a read waits for nobody again.
+    let _change = stopped[0].change(SHORT).unwrap();
+    assert_eq!(line(&mut one), Some((1, 1, false)));
+}
+
+#[test]
 fn of_many_that_write_at_once_one_does() {
     let directory = TempDir::new().unwrap();
     let mut one = register(directory.path());
