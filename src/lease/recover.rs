@@ -217,6 +217,15 @@ mod tests {
         let text = one.text().replace("buckets 0 3-4 9", "buckets 2-18446744073709551614");
         let hostile = Namespace::of_text(&text).unwrap();
         assert_eq!(hostile.counted(None).count(), 2);
+        // Each bucket has its own number.
+        let mut all = namespace(NEVER);
+        let each = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(datacenter, bucket)| {
+            all.count(all.number(datacenter, bucket));
+            Key::Bucket(datacenter, bucket)
+        });
+        let keys = |datacenter| all.counted(datacenter).collect::<Vec<_>>();
+        assert_eq!((keys(Some(0)), keys(Some(1))), (each[..2].to_vec(), each[2..].to_vec()));
+        assert_eq!(keys(None), each);
         // As many as a layout can have.
         let layout = Layout::new([1, 30, 31, 0, 1], 1, 0);
         assert_eq!(Namespace { layout, size: 1, ..one }.all_buckets(), 1 << 61);

@@ -114,8 +114,10 @@ pub struct Plan {
     pub may_forget: bool,
     pub limits: Limits,
     pub patience: Patience,
-    /// By process; none for any worker ID.
+    /// Whether the store assigns each host a worker ID: its number.
     pub claims: bool,
+    /// Whether the store's clock is each host's own, as a directory's.
+    pub has_own_clock: bool,
     pub seed: u64,
     /// Whether replies have the store's time.
     pub tells_time: bool,
@@ -130,6 +132,7 @@ pub const PLAN: Plan = Plan {
     limits: Limits { ttl: 30_000, max_clock_skew: 10_000, max_ahead: 0 },
     patience: Patience { wait: 0, call: 5000 },
     claims: false,
+    has_own_clock: false,
     seed: 1,
     tells_time: true,
 };
@@ -477,17 +480,17 @@ impl Fleet {
         }
     }
 
-    fn settings(&self, id: usize) -> Settings {
-        let Plan { worker_bits, limits, size, may_forget, claims, processes, .. } = self.plan;
+    fn settings(&self) -> Settings {
+        let Plan { worker_bits, limits, size, may_forget, has_own_clock, .. } = self.plan;
         Settings {
             layout: Layout::new([41, 0, worker_bits, 0, 1], 1, EPOCH),
             datacenter: 0,
-            claim: claims.then_some((id / processes) as u64),
+            claim: None,
             limits,
             holder: Holder::default(),
             size,
             may_forget,
-            has_own_clock: false,
+            has_own_clock,
         }
     }
 
@@ -501,9 +504,12 @@ impl Fleet {
         if self.processes[id].driver.is_some() || !self.hosts[host].is_up {
             return;
         }
-        let (settings, at) = (self.settings(id), self.at(id));
+        let (settings, at) = (self.settings(), self.at(id));
         let turn = self.random.f64();
-        let driver = Driver::new(settings, self.plan.patience, at, turn);
+        let mut driver = Driver::new(settings, self.plan.patience, at, turn);
+        if self.plan.claims {
+            driver.claim(host as u64);
+        }
         self.processes[id].driver = Some(driver);
         self.processes[id].is_restarting = true;
         self.input(id, Input::Time);
@@ -578,6 +584,7 @@ impl Fleet {
         match next {
             Next::Call(call, within) => self.send(id, call, within),
             Next::Wait { due, look } => {
+                assert!(due >= i64::from(look < i64::MAX), "a process spins");
                 self.processes[id].look = look.min(SECOND);
                 if !self.processes[id].is_calling {
                     self.processes[id].turn += 1;
@@ -944,6 +951,16 @@ impl Fleet {
                 ));
             }
         }
+    }
+
+    /// A process's lease.
+    pub fn driver(&self, id: usize) -> &Driver<usize> {
+        self.processes[id].driver.as_ref().unwrap()
+    }
+
+    /// A host's pages were renewed by processes whose monotonic clock is so many ms ahead, as in another time namespace.
+    pub fn renew_ahead(&mut self, host: usize, ms: i64) {
+        self.hosts[host].pages.iter_mut().for_each(|page| page.renewal.at += ms);
     }
 
     /// A caller of a process waits for a higher ceiling.
