@@ -9,13 +9,14 @@
 
 const { configError, inCall } = require('./messages/errors.js');
 const { Generator, checkLeaseCall, checkOverrides, parse } = require('./generator/generator.js');
-const { layouts, readLayout } = require('./ids/layouts.js');
+const { layouts } = require('./ids/presets.js');
 const { NONE } = require('./ids/properties.js');
 
 // Compiled when the first instance is opened.
 const checks = () => require('./messages/checks.js');
 const openers = () => require('./generator/opening.js');
 const readers = () => require('./generator/options.js');
+const ofLayouts = () => require('./ids/layouts.js');
 
 const RING_KEYS = [
   'boostPower',
@@ -119,7 +120,7 @@ class CachedSnowFlake extends Generator {
    * @param {unknown} [layout]
    */
   static parse(id, layout) {
-    return parse(id, layout === undefined ? layouts.node : readLayout(layout));
+    return parse(id, layout === undefined ? layouts.node : ofLayouts().readLayout(layout));
   }
 }
 

@@ -3,7 +3,7 @@
 
 const { CachedSnowFlake } = require('./cached.js');
 const { SnowFlakeError } = require('./messages/errors.js');
-const { layouts } = require('./ids/layouts.js');
+const { layouts } = require('./ids/presets.js');
 const { SnowFlake } = require('./snowflake.js');
 // Loads the addon, or says why it cannot.
 require('./runtime/native.js');

@@ -21,11 +21,12 @@ const {
   parse,
   replacedIn,
 } = require('./generator/generator.js');
-const { layouts, readLayout } = require('./ids/layouts.js');
+const { layouts } = require('./ids/presets.js');
 
 // Compiled when the first instance is opened.
 const openers = () => require('./generator/opening.js');
 const readers = () => require('./generator/options.js');
+const ofLayouts = () => require('./ids/layouts.js');
 const urls = () => require('./stores/url.js');
 
 /** @import { ReadSettings } from './generator/opening.js' */
@@ -277,7 +278,7 @@ class SnowFlake extends Generator {
    * @param {unknown} [layout]
    */
   static parse(id, layout) {
-    if (layout !== undefined) return parse(id, readLayout(layout));
+    if (layout !== undefined) return parse(id, ofLayouts().readLayout(layout));
     return parse(id, defaultFlake?.layout ?? layouts.node);
   }
 }

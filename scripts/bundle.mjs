@@ -43,8 +43,7 @@ function need(path) {
 
 /** Adds modules of a file that is loaded when one of them is needed. */
 function addLater(load, paths) {
-  const first = (path) => () => add(load()(need))[path]();
-  add(Object.fromEntries(paths.map((path) => [path, first(path)])));
+  for (const path of paths) modules[path] = () => add(load()(need))[path]();
 }
 
 /**

@@ -33,7 +33,7 @@ const TARGETS = [
 const packageOf = (name, target) => `@${name}-${target}`.replace('-', '/');
 
 /** Whether this code is in a bundle of the application: then it is in another file. In the package it is in core-*.js. */
-const isBundled =
+const isBundled = () =>
   typeof __filename !== 'string' ||
   basename(dirname(__filename)) !== 'runtime' ||
   !['addon.js', 'core'].includes(basename(__filename).split('-', 1)[0]);
@@ -133,7 +133,7 @@ function whyNone(name, { directory, target, failure }) {
   const [line] = String(failure.message).replace(':\n', ': ').split('\n');
   const reason = line.replace(/\.$/, '');
   const known = REMEDIES[String(failure.code)]?.(failure);
-  if (isBundled) {
+  if (isBundled()) {
     const remedy = `Deploy the .node file that the bundler copied beside the bundle; or make ${name} external, and install it where the bundle runs: docs/bundlers.md`;
     return `cannot load the addon of ${name} for ${target} in this bundle: ${reason}. ${known ?? remedy}`;
   }
