@@ -16,6 +16,7 @@ const { redactForeign } = require('../../js/messages/secrets.js');
 const { connect } = require('../../js/stores/connect.js');
 const { registerContract } = require('../../js/stores/contract.js');
 const { kubernetes } = require('../../js/stores/kubernetes.js');
+const { gate } = require('../support/amount.js');
 const { createAuthority } = require('../support/lease/certificates.js');
 const { Leases, handler } = require('../support/lease/kubernetes-server.js');
 const { ask, isReal } = require('../support/lease/kubernetes.js');
@@ -29,7 +30,7 @@ const LEASES = '/apis/coordination.k8s.io/v1/namespaces/ids/leases';
 
 const leasesOf = async (url) => JSON.parse((await ask(url, 'GET', LEASES)).text).items;
 
-describe(isReal ? 'on a kube-apiserver' : 'on a stand-in of the API server', () => {
+describe(isReal ? 'on a kube-apiserver' : 'on a stand-in of the API server', { skip: gate }, () => {
   const own = linkedServer('kubernetes');
 
   registerContract('kubernetes', (namespace) => byUrl(own.server.url, namespace), {

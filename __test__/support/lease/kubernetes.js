@@ -81,8 +81,7 @@ async function deleteLeases(url, isWanted) {
 
 /** Its entry in ENGINES. `serves` tells whether a server answers. */
 const engineOf = (serves) => ({
-  // Its own tests, and storms of hosts.
-  hasLeases: false,
+  isStandIn: true,
   programs: () => [isReal ? '/bin/sh' : process.execPath],
   configure,
   args: (folder, port, other) =>
