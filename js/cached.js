@@ -103,7 +103,7 @@ class CachedSnowFlake extends Generator {
     checkLeaseCall(this, CachedSnowFlake);
     /** @type {Rejected | undefined} */
     let rejected;
-    /** @type {(directory?: unknown, isOfEnvironment?: boolean) => OwnSettings | StoreSettings} */
+    /** @type {(directory?: unknown, isOfEnvironment?: boolean, usualTtl?: unknown) => OwnSettings | StoreSettings} */
     const read = (...place) => {
       const cached = readCached(options, (rest) => readers().readLeaseOptions(rest, ...place));
       rejected = cached.rejected;

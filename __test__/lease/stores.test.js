@@ -17,7 +17,7 @@ const { SnowFlake, layouts, runScript, until } = require('../support/support.js'
 const ignore = () => {};
 
 /** Those whose clock has whole seconds. */
-const SECONDS = ['etcd', 'dynamodb'];
+const SECONDS = ['etcd', 'dynamodb', 's3'];
 
 /** A register of an application's client. As an application does, it ends the client once when no call is under way. */
 function ofClient(register, end) {
@@ -327,6 +327,27 @@ async function spoilDynamoDB(url, namespace, key) {
   await withDynamoDB(url).send(new PutItemCommand({ TableName, Item }));
 }
 
+function withS3(url) {
+  const { S3Client } = require('@aws-sdk/client-s3');
+  const region = 'eu-central-1';
+  return new S3Client({ region, endpoint: addressOf(url).origin, forcePathStyle: true });
+}
+
+const S3 = {
+  'an S3Client'(url, namespace) {
+    const { s3 } = require('../../js/stores/s3.js');
+    const client = withS3(url);
+    const options = { namespace, bucket: 'ids', prefix: 'app' };
+    return ofClient(s3(client, options), async () => client.destroy());
+  },
+};
+
+async function spoilS3(url, namespace, key) {
+  const { PutObjectCommand } = require('@aws-sdk/client-s3');
+  const Key = `app/${namespace}/${key}`;
+  await withS3(url).send(new PutObjectCommand({ Bucket: 'ids', Key, Body: 'nonsense' }));
+}
+
 /** A register as an application may write it. */
 function ownRegister(records) {
   const stored = (key) => records.get(key);
@@ -406,6 +427,7 @@ describe('registers', { concurrency: 4 }, () => {
     skip: noLeases('mongodb') ?? missing('mongodb') ?? storm,
     spoil: spoilMongo,
   });
+  onServer('s3', S3, { spoil: spoilS3 });
 
   // A session ends after 10 s without a word.
   onServer('zookeeper', ZOOKEEPER, {

@@ -125,6 +125,8 @@ class Records {
     /** Of a namespace that is created: the worker IDs of a bucket. */
     this.size = register.bucketSize ?? 32;
     this.isDirectory = register.isDirectory === true;
+    /** Of its leases, unless their options have one. */
+    this.ttl = register.ttl;
     /** As a command takes it. */
     this.url = urlOf(this.name);
     /** Where a record is, for people. */

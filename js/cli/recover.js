@@ -104,7 +104,7 @@ async function run(flags, positionals, { show, usage }) {
   /** @type {(store: Store) => Promise<{ namespace: Namespace } & Partial<Done>>} */
   const change = async (store) => {
     /** @type {Partial<Limits>} */
-    const { ttl, maxClockSkew } = store.isDirectory ? DIRECTORY_LIMITS : {};
+    const { ttl = store.ttl, maxClockSkew } = store.isDirectory ? DIRECTORY_LIMITS : {};
     if (isNew) return await create(store, { ttl, maxClockSkew, ...given }, layout);
     return await recover(store, { maxClockSkew, ...given }, layout);
   };

@@ -8,7 +8,7 @@ const { propertyOf } = require('../ids/properties.js');
 
 /** @import { Authority, Channel, Lease, OpenSettings, OwnSettings, StoreSettings } from '../types.js' */
 /** @import { LeaseStore } from '../stores/store.js' */
-/** @typedef {(directory?: unknown, isOfEnvironment?: boolean) => OwnSettings | StoreSettings} ReadSettings */
+/** @typedef {(directory?: unknown, isOfEnvironment?: boolean, usualTtl?: unknown) => OwnSettings | StoreSettings} ReadSettings */
 /** @import { OnRejected } from './draw.js' */
 /** @import { Instance } from './generator.js' */
 /** @typedef {{ onRejectedPut: unknown, onRejectedTake: OnRejected }} Rejected */
@@ -110,25 +110,39 @@ function authorityOf({ clock, leasing }, isCommon) {
 }
 
 /**
+ * Reads properties of an application's store, which may throw.
+ * @template T
+ * @param {() => T} read
+ */
+function readingStore(read) {
+  try {
+    return read();
+  } catch (cause) {
+    throw configError(`the store of lease() cannot be read: ${describe(cause)}`, { cause });
+  }
+}
+
+/**
  * The functions that a register lacks; undefined for a URL or a value that is no object.
  * @param {unknown} store
  * @returns {string[] | undefined}
  */
 function missingFunctions(store) {
-  try {
-    if (store === null || typeof store !== 'object' || store instanceof URL) return undefined;
-    // Assigners need no other functions: they assign worker IDs, and record nothing.
-    /** @param {string} name */
-    const isAssigner = (name) => typeof propertyOf(store, name) === 'function';
-    if (['assign', 'assignRow'].some(isAssigner)) return [];
-    const calls = ['read', 'write', 'now'];
-    return calls.filter((name) => typeof propertyOf(store, name) !== 'function');
-  } catch (cause) {
-    throw configError(`the store of lease() cannot be read: ${describe(cause)}`, {
-      cause,
-    });
-  }
+  if (store === null || typeof store !== 'object' || store instanceof URL) return undefined;
+  // Assigners need no other functions: they assign worker IDs, and record nothing.
+  /** @param {string} name */
+  const isAssigner = (name) => typeof propertyOf(store, name) === 'function';
+  if (['assign', 'assignRow'].some(isAssigner)) return [];
+  const calls = ['read', 'write', 'now'];
+  return calls.filter((name) => typeof propertyOf(store, name) !== 'function');
 }
+
+/**
+ * The ttl of leases from a store, unless their options have one; undefined for the usual one.
+ * @param {LeaseStore | URL} store
+ */
+const usualTtlOf = (store) =>
+  store instanceof URL ? urls().ttlOf(store) : readingStore(() => propertyOf(store, 'ttl'));
 
 /**
  * Checks the store that SnowFlake.lease() received. Returns a Register or a server's URL; undefined for a directory.
@@ -141,7 +155,7 @@ function readStore(store) {
     );
   }
   checkGiven('the store of lease()', store, 'leave it out to use SNOWDRIFT_LEASE');
-  const missing = missingFunctions(store);
+  const missing = readingStore(() => missingFunctions(store));
   if (missing?.length === 0) return /** @type {LeaseStore} */ (store);
   if (missing !== undefined) {
     throw configError(
@@ -185,7 +199,7 @@ async function leaseFrom(given, read) {
   const store = readStore(named);
   if (store === undefined) return await openLater(/** @type {OwnSettings} */ (read(named)));
   const settings = /** @type {StoreSettings & OpenSettings} */ (
-    read(undefined, given === undefined)
+    read(undefined, given === undefined, usualTtlOf(store))
   );
   const lease = await leases().takeLease(store, settings);
   return new Opened(/** @type {Channel} */ (lease.channel), settings, lease);

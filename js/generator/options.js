@@ -235,6 +235,7 @@ function readTimes(ttl, waitForSlot) {
  * @param {unknown} [options]
  * @param {undefined} [directory]
  * @param {boolean} [isOfEnvironment]
+ * @param {unknown} [usualTtl]
  * @returns {StoreSettings}
  */
 /**
@@ -242,6 +243,7 @@ function readTimes(ttl, waitForSlot) {
  * @param {unknown} options
  * @param {unknown} directory
  * @param {boolean} [isOfEnvironment]
+ * @param {unknown} [usualTtl]
  * @returns {OwnSettings | StoreSettings}
  */
 /**
@@ -249,9 +251,15 @@ function readTimes(ttl, waitForSlot) {
  * @param {unknown} [options]
  * @param {unknown} [directory]
  * @param {boolean} [isOfEnvironment] whether the environment names the store. Then it may name the workerId to claim, too
+ * @param {unknown} [usualTtl] the store's own ttl, if it has one
  * @returns {OwnSettings | StoreSettings}
  */
-function readLeaseOptions(options = NONE, directory, isOfEnvironment = false) {
+function readLeaseOptions(
+  options = NONE,
+  directory,
+  isOfEnvironment = false,
+  usualTtl = STORE_TTL_MS,
+) {
   const keys = OPTION_KEYS.filter((key) => !NON_LEASE_KEYS.includes(key));
   if (directory !== undefined) {
     // readDirectoryLease() says what a workerId needs instead.
@@ -263,7 +271,7 @@ function readLeaseOptions(options = NONE, directory, isOfEnvironment = false) {
     maxClockSkew = MAX_CLOCK_SKEW_MS,
     callTimeout = CALL_TIMEOUT_MS,
     address,
-    ttl = STORE_TTL_MS,
+    ttl = usualTtl,
     waitForSlot,
     ...others
   } = given;

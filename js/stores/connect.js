@@ -49,6 +49,7 @@ const BY_PRODUCT = {
   ZooKeeper: () => require('./servers/zookeeper.js'),
   DynamoDB: () => require('./servers/dynamodb.js'),
   Kubernetes: () => require('./servers/kubernetes.js'),
+  S3: () => require('./servers/s3.js'),
 };
 
 /**

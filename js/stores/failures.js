@@ -23,7 +23,7 @@ const { ownOf, propertyOf, readAll } = require('../ids/properties.js');
 const DENIED = {
   codes: /^(42501|ER_(TABLE|COLUMN|DB)ACCESS_DENIED_ERROR)$/,
   messages:
-    /^NOPERM|^Kubernetes returned 403|^Access Denied\.?$|permission denied|not authorized|ACL failure in script|user executing the script/i,
+    /^NOPERM|^Kubernetes returned 403|^Access Denied(?! for)|permission denied|not authorized|ACL failure in script|user executing the script/i,
   say: (server) => `${server} denied access: grant this user the rights`,
 };
 

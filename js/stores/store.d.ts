@@ -43,6 +43,12 @@ export interface LeaseStore {
    */
   readonly bucketSize?: 1 | 8 | 32;
 
+  /**
+   * The `ttl` of leases whose options have none, in ms: 30,000 by default. More is better where each write has its price. The slot of
+   * a killed host is free that much later.
+   */
+  readonly ttl?: number;
+
   /** Reads the record under a key. */
   read(
     key: string,

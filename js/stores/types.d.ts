@@ -36,6 +36,7 @@ interface Traits {
   readonly name: string;
   readonly mayForget?: boolean;
   readonly bucketSize?: 1 | 8 | 32;
+  readonly ttl?: number;
   /** Its name in errors. */
   readonly server?: string;
   readonly isDirectory?: boolean;

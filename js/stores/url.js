@@ -6,11 +6,12 @@ const { environmentOf } = require('../runtime/environment.js');
 const { configError, describe, fromCaller } = require('../messages/errors.js');
 const { SERVER } = require('../messages/secrets.js');
 
-/** @typedef {'PostgreSQL' | 'MySQL' | 'MariaDB' | 'Redis' | 'MongoDB' | 'etcd' | 'ZooKeeper' | 'DynamoDB' | 'Kubernetes'} Product */
+/** @typedef {'PostgreSQL' | 'MySQL' | 'MariaDB' | 'Redis' | 'MongoDB' | 'etcd' | 'ZooKeeper' | 'DynamoDB' | 'Kubernetes' | 'S3'} Product */
 
 /**
- * By scheme: the product's name; its default port, unless the URL names no host; and its host where a URL may name none.
- * @type {Record<string, { product: Product, port?: number, usual?: string }>}
+ * By scheme: the product's name; its default port, unless the URL names no host; its host where a URL may name none; and the `ttl` of
+ * its leases, unless usual.
+ * @type {Record<string, { product: Product, port?: number, usual?: string, ttl?: number }>}
  */
 const SERVERS = {
   'postgres:': { product: 'PostgreSQL', port: 5432 },
@@ -27,6 +28,7 @@ const SERVERS = {
   'zookeepers:': { product: 'ZooKeeper', port: 2281 },
   'dynamodb:': { product: 'DynamoDB' },
   'kubernetes:': { product: 'Kubernetes', port: 443, usual: 'kubernetes.default.svc' },
+  's3:': { product: 'S3', ttl: 180_000 },
 };
 
 const SCHEMES = ['file:', ...Object.keys(SERVERS)].join(', ');
@@ -165,6 +167,9 @@ function invalidUrl(name, value) {
 /** @param {URL} url */
 const productOf = ({ protocol }) => SERVERS[protocol].product;
 
+/** The ttl of a lease that names none. @param {URL} url */
+const ttlOf = ({ protocol }) => SERVERS[protocol].ttl;
+
 /** Whether a URL may have several servers. @param {URL} url */
 const isListed = (url) => LISTED.has(productOf(url));
 
@@ -187,4 +192,5 @@ module.exports = {
   productOf,
   serverOf,
   serverUrl,
+  ttlOf,
 };

@@ -2,7 +2,9 @@
 // The AWS SDK in small, for tests that run without its packages: clients and commands with what snowdrift uses of them,
 // and services in memory. Whoever loads this file has the SDK's packages replaced by it.
 
+const { createHash } = require('node:crypto');
 const Module = require('node:module');
+const { Readable } = require('node:stream');
 
 const { _resolveFilename: resolve } = Module;
 Module._resolveFilename = (request, ...rest) =>
@@ -38,6 +40,9 @@ class Command {
 class GetItemCommand extends Command {}
 class PutItemCommand extends Command {}
 class ScanCommand extends Command {}
+class GetObjectCommand extends Command {}
+class PutObjectCommand extends Command {}
+class ListObjectsV2Command extends Command {}
 
 class Client {
   /** The commands that were sent. */
@@ -70,16 +75,20 @@ class Client {
   }
 }
 
-/** The clients that were opened by URLs, with their options; each answers as `DynamoDBClient.service` does. */
-class DynamoDBClient extends Client {
-  static opened = [];
-  static service = () => ({});
+/** A client of URLs. The class has those that were opened, with their options; each answers as its `service` does. */
+const byUrl = () =>
+  class ClientOfUrl extends Client {
+    static opened = [];
+    static service = () => ({});
 
-  constructor(options) {
-    super((command) => DynamoDBClient.service(command));
-    DynamoDBClient.opened.push({ client: this, options });
-  }
-}
+    constructor(options) {
+      super((command) => ClientOfUrl.service(command));
+      ClientOfUrl.opened.push({ client: this, options });
+    }
+  };
+
+const DynamoDBClient = byUrl();
+const S3Client = byUrl();
 
 /**
  * DynamoDB with one table.
@@ -113,7 +122,46 @@ function dynamo(stored = new Map(), { tells = true } = {}) {
   };
 }
 
+const etagOf = (body) => `"${createHash('md5').update(body).digest('hex')}"`;
+
+/**
+ * S3 with one bucket.
+ * @param stored the texts of its objects, by key
+ * @param ignores the conditions that it ignores
+ */
+function bucket(stored = new Map(), { ignores = [] } = {}) {
+  return (command) => {
+    const { Key, Body, Prefix, ContinuationToken, ...input } = command.input;
+    if (command instanceof ListObjectsV2Command) {
+      const names = [...stored.keys()].map((key) => key.slice(Prefix.length).split('/')[0]);
+      const prefixes = [...new Set(names)].sort().map((name) => ({ Prefix: `${Prefix}${name}/` }));
+      // A page has one.
+      const at = Number(ContinuationToken ?? 0);
+      const NextContinuationToken = at + 1 < prefixes.length ? String(at + 1) : undefined;
+      return { CommonPrefixes: prefixes.slice(at, at + 1), NextContinuationToken };
+    }
+    const found = stored.get(Key);
+    if (command instanceof GetObjectCommand) {
+      if (found === undefined) throw serviceError('NoSuchKey', 'The key does not exist.', 404);
+      return { Body: Readable.from([Buffer.from(found)]), ETag: etagOf(found) };
+    }
+    const { IfMatch, IfNoneMatch } = Object.fromEntries(
+      Object.entries(input).filter(([name]) => !ignores.includes(name)),
+    );
+    if (IfMatch !== undefined && found === undefined) {
+      throw serviceError('NoSuchKey', 'The key does not exist.', 404);
+    }
+    const isOther = IfMatch !== undefined && IfMatch !== etagOf(found);
+    if (isOther || (IfNoneMatch === '*' && found !== undefined)) {
+      throw serviceError('PreconditionFailed', 'A condition did not hold', 412);
+    }
+    stored.set(Key, Body);
+    return { ETag: etagOf(Body) };
+  };
+}
+
 module.exports = {
   ...{ Client, DynamoDBClient, GetItemCommand, PutItemCommand, ScanCommand },
-  ...{ dynamo, serviceError },
+  ...{ S3Client, GetObjectCommand, PutObjectCommand, ListObjectsV2Command },
+  ...{ bucket, dynamo, etagOf, serviceError },
 };

@@ -89,6 +89,15 @@ async function deleteItems(url, namespace, isWanted) {
   client.destroy();
 }
 
+/** Deletes objects of S3: those of a namespace whose key is wanted. */
+async function deleteObjects(url, namespace, keys) {
+  const { pathname } = new URL(url);
+  for (const key of keys) {
+    const place = new URL(`/ids${pathname}/${namespace}/${key}`, addressOf(url));
+    await (await fetch(place, { method: 'DELETE' })).text();
+  }
+}
+
 const DELETE = {
   postgres: (url) =>
     SQL.postgres(url, async (query) => {
@@ -117,6 +126,7 @@ const DELETE = {
   dynamodb: (url, namespace) => deleteItems(url, namespace, () => true),
   kubernetes: (url, namespace) =>
     deleteLeases(url, (name) => name.startsWith(`snowdrift.${namespace}.`)),
+  s3: (url, namespace) => deleteObjects(url, namespace, ['namespace', '1/0']),
 };
 
 const DELETE_ONE = {
@@ -144,6 +154,7 @@ const DELETE_ONE = {
   dynamodb: (url, namespace, key) => deleteItems(url, namespace, (one) => one === key),
   kubernetes: (url, namespace, key) =>
     deleteLeases(url, (name) => name === `snowdrift.${namespace}.${key.replace('/', '.')}`),
+  s3: (url, namespace, key) => deleteObjects(url, namespace, [key]),
 };
 
 /** Deletes a namespace of a `Server`: of a database, all of them, with their tables. */

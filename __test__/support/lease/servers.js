@@ -207,6 +207,21 @@ const ENGINES = {
     url: (port) => `dynamodb://eu-central-1/snowdrift_records?endpoint=http://127.0.0.1:${port}`,
     isUp: createsTable,
   },
+  // A small server of its protocol: moto checks a condition in one step and writes in another.
+  s3: {
+    isStandIn: true,
+    lack: () => missingClients('aws'),
+    programs: () => [find('env'), process.execPath],
+    args: (folder, port) => [
+      ...['-u', 'LD_PRELOAD', process.execPath, join(__dirname, 'small-s3.js'), port, folder],
+    ],
+    program: 0,
+    url: (port) => `s3://ids/app?region=eu-central-1&endpoint=http://127.0.0.1:${port}`,
+    isUp: async (url) => {
+      useAws();
+      return listens(url);
+    },
+  },
   // No package registry has it, so it is not required; SecantusDB, which PyPI has, speaks its protocol. A mongod outside of a
   // replica set gives no leases, and in one it has drivers go round a link, to the address of its configuration.
   mongodb: {

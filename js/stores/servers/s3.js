@@ -1,0 +1,44 @@
+'use strict';
+// S3 by a URL, `s3://BUCKET/PREFIX?region=...`, through `@aws-sdk/client-s3`.
+
+const { configError } = require('../../messages/errors.js');
+const { s3 } = require('../s3.js');
+const { all, text } = require('../url-options.js');
+const { checkKeys, isEndpoint, tls } = require('./aws.js');
+const { loadClient } = require('./client.js');
+
+/** @import { Server } from '../types.d.ts' */
+
+/**
+ * What is used of the package.
+ * @typedef {{ S3Client: new (options: object) => { send: unknown, destroy(): void } }} Sdk
+ */
+
+/** What services of the protocol often lack. */
+const PLAIN = {
+  forcePathStyle: true,
+  requestChecksumCalculation: 'WHEN_REQUIRED',
+  responseChecksumValidation: 'WHEN_REQUIRED',
+};
+
+/** @type {NonNullable<Server['check']>} */
+function check(where, url) {
+  checkKeys(where, url);
+  if (url.hostname !== '' && url.port === '') return;
+  throw configError(`${where} must name a bucket: s3://BUCKET/PREFIX?region=eu-central-1`);
+}
+
+/** @type {Server['connect']} */
+async function connect(url, { own, options }) {
+  const { S3Client } = /** @type {Sdk} */ (
+    loadClient('@aws-sdk/client-s3', url, () => require('@aws-sdk/client-s3'))
+  );
+  const { region, endpoint } = Object.fromEntries(own.searchParams);
+  const client = new S3Client({ region, endpoint, ...(endpoint !== undefined && PLAIN) });
+  const prefix = decodeURIComponent(own.pathname).replace(/^[/]|[/]$/g, '') || undefined;
+  const store = s3(client, { ...options, bucket: own.hostname, prefix });
+  return { store, end: async () => client.destroy() };
+}
+
+/** @type {Server} */
+module.exports = { tls, options: { ...all(text, 'region'), endpoint: isEndpoint }, check, connect };
