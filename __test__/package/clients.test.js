@@ -31,6 +31,7 @@ const NEEDED = [
   ['ioredis', 'a lease from rediss://', lease('rediss://app:geheim@127.0.0.1:1')],
   ['snowdrift-zookeeper', 'a lease from ZooKeeper', lease('zookeeper://app:geheim@127.0.0.1:1')],
   ['@aws-sdk/client-dynamodb', 'a lease from dynamodb://', lease('dynamodb://eu-central-1/ids')],
+  ['@aws-sdk/client-s3', 'a lease from s3://', lease('s3://ids/app?region=eu-central-1')],
   ['typeorm', 'snowdrift/typeorm', "require('snowdrift/typeorm')"],
 ];
 

@@ -41,6 +41,7 @@ const URLS = {
   REDIS_URL: 'redis',
   MONGODB_URL: 'mongodb',
   DYNAMODB_URL: 'dynamodb',
+  S3_URL: 's3',
 };
 
 /** What tells that a page needs one. */
@@ -49,6 +50,7 @@ const NEEDS = {
   REDIS_URL: /REDIS_URL|redis:/,
   MONGODB_URL: /MONGODB_URL/,
   DYNAMODB_URL: /client-dynamodb'/,
+  S3_URL: /client-s3'/,
 };
 
 /** What tells that a program holds a slot, or asks a server for one: holds expire, and calls may take some seconds. */
@@ -95,8 +97,10 @@ before(async () => {
     const server = await Server.start(engine, { args });
     servers.push(server);
     environment[name] = server.url;
-    // The AWS SDK's own variable.
-    if (engine === 'dynamodb') environment.AWS_ENDPOINT_URL_DYNAMODB = addressOf(server.url).origin;
+    const { origin } = addressOf(server.url);
+    // The AWS SDK's own variables.
+    if (engine === 'dynamodb') environment.AWS_ENDPOINT_URL_DYNAMODB = origin;
+    if (engine === 's3') environment.AWS_ENDPOINT_URL_S3 = origin;
   }
 });
 

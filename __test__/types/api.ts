@@ -40,6 +40,7 @@ import { etcd } from 'snowdrift/lease/etcd';
 import { kubernetes } from 'snowdrift/lease/kubernetes';
 import { memory } from 'snowdrift/lease/memory';
 import { postgres } from 'snowdrift/lease/postgres';
+import { s3 } from 'snowdrift/lease/s3';
 import { migration, sql } from 'snowdrift/lease/sql';
 import { ParsePublicIdPipe, ParseSnowFlakePipe, SnowFlakeModule } from 'snowdrift/nestjs';
 import { type PrismaSnowFlakeExtension, withSnowFlake } from 'snowdrift/prisma';
@@ -127,6 +128,7 @@ is<Promise<SnowFlake>>(SnowFlake.lease('file:///ids', { datacenterId: 1 }));
 is<Promise<SnowFlake>>(SnowFlake.lease('redis://a', { maxClockSkew: 5, callTimeout: 5 }));
 is<Promise<SnowFlake>>(SnowFlake.lease(memory(), { datacenterId: 1, ttl: 5000 }));
 is<LeaseStore>(etcd('http://a:2379', { namespace: 'orders' }));
+is<LeaseStore>(s3({ send: async () => ({}) }, { bucket: 'ids', prefix: 'app' }));
 is<LeaseStore>(dynamodb({ send: async () => ({}) }, { namespace: 'orders', table: 'ids' }));
 is<LeaseStore>(kubernetes());
 is<LeaseStore>(
