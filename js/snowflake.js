@@ -85,6 +85,9 @@ function hasDefault() {
   return defaultFlake !== undefined && !isClosed(defaultFlake);
 }
 
+/** The default instance, open or closed, if there is one. */
+const presentDefault = () => defaultFlake;
+
 function checkNoDefault() {
   if (opening !== undefined) {
     throw new SnowFlakeError(
@@ -291,4 +294,4 @@ for (const [name, how] of Object.entries(Object.getOwnPropertyDescriptors(SnowFl
   STATICS[name] = how.value ?? how.get;
 }
 
-module.exports = { SnowFlake };
+module.exports = { SnowFlake, presentDefault };

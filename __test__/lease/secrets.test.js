@@ -8,7 +8,7 @@ const { after, before, describe, test } = require('node:test');
 const { inspect, promisify } = require('node:util');
 
 const { copyError } = require('../../js/messages/causes.js');
-const { formatMetrics } = require('../../js/server/metrics.js');
+const { health, prometheus } = require('../../js/monitoring.js');
 const { learn } = require('../../js/messages/secrets.js');
 const { etcd } = require('../../js/stores/etcd.js');
 const { kubernetes } = require('../../js/stores/kubernetes.js');
@@ -268,8 +268,10 @@ test("warnings, channels, stats and the lease show no password of an application
     { datacenterId: 1, ttl: 6000, scope: 'process' },
   );
   const seen = [];
-  const note = () =>
-    seen.push(inspect([flake.stats(), flake.lease], { depth: 9 }), formatMetrics(flake));
+  const note = () => {
+    const shown = [flake.stats(), flake.lease, health(flake)];
+    seen.push(inspect(shown, { depth: 9 }), prometheus(flake));
+  };
   const heard = (event) =>
     new Promise((resolve) => {
       const name = `snowdrift:lease-${event}`;

@@ -11,9 +11,10 @@ const { after, before, describe, test } = require('node:test');
 require('../support/own-directory.js');
 const { gate, storm } = require('../support/amount.js');
 const { Server, addressOf, missing } = require('../support/lease/servers.js');
-const { missingOrm } = require('../support/installed.js');
+const { missingClients, missingOrm, missingPackages } = require('../support/installed.js');
 const { missingRunner } = require('../support/runners/project.js');
-const { formatMetrics } = require('../../js/server/metrics.js');
+const { metrics } = require('../../js/monitoring.js');
+const { METRICS } = require('../../js/monitoring/list.js');
 const {
   anchorsOf,
   blocksOf,
@@ -56,6 +57,15 @@ const NEEDS = {
 /** What tells that a program holds a slot, or asks a server for one: holds expire, and calls may take some seconds. */
 const LEASES =
   /\blease\((?!memory)|\b(?:lease|state|from): |_LEASE = |--state |snowdrift recover |\bLAG_MS\b|--port /;
+
+const BOUNDARY = join(__dirname, '../support/boundary');
+
+/** By package that does not come with `npm ci`: why it is not there. */
+const OF_STORMS = {
+  kysely: () => missingOrm('kysely'),
+  '@nestjs/terminus': () => missingPackages(BOUNDARY, '--boundary'),
+  'prom-client': () => missingClients('metrics'),
+};
 
 /** Pages whose blocks with a database are steps on one. */
 const STEPS = ['docs/migration.md'];
@@ -139,14 +149,21 @@ for (const runner of ['jest', 'vitest']) {
   test(`${TESTS}, by ${runner}`, { skip: missingRunner(runner) }, () => runTests(TESTS, runner));
 }
 
-test('Prometheus’s metrics and their rules are those of `snowdrift serve`', () => {
-  const lease = { state: 'held', ceiling: 0, renewals: 0 };
-  const stats = { issued: 0, waits: 0, waitedMs: 0, clockRollbacks: 0, endOfTime: new Date(0) };
-  const namesIn = (text) => new Set(text.match(/\bsnowdrift_\w+/g));
+test('the metrics of the page, its rules and the instruments of OpenTelemetry are those of the list', () => {
   const page = readFileSync(join(root, 'docs/monitoring.md'), 'utf8');
+  const inText = new Set(page.match(/\bsnowdrift_\w+/g));
   assert.deepEqual(
-    [...namesIn(page)].sort(),
-    [...namesIn(formatMetrics({ lease, stats: () => stats }))].sort(),
+    [...inText].sort(),
+    metrics()
+      .map(({ name }) => name)
+      .sort(),
+  );
+  const rows = readFileSync(join(root, 'js/opentelemetry.d.ts'), 'utf8').matchAll(
+    /^ \* \| `(snowdrift\.[\w.]+)` \| `([^`]+)` \| (counter|gauge)/gm,
+  );
+  assert.deepEqual(
+    Array.from(rows, ([, ...row]) => row),
+    METRICS.map(({ name, unit, type }) => [name, unit, type]),
   );
 });
 
@@ -173,13 +190,16 @@ for (const page of pages) {
       const skip =
         needs.map((name) => missing(URLS[name])).find(Boolean) ??
         (schema && missingOrm('prisma')) ??
-        (block.code.includes("from 'kysely'") ? missingOrm('kysely') : undefined) ??
+        Object.entries(OF_STORMS).find(([name]) => block.code.includes(`'${name}'`))?.[1]() ??
         (block.language !== 'yaml' && LEASES.test(block.given + block.code + block.then)
           ? storm
           : undefined) ??
         gate;
       test(`line ${block.line}, ${block.language}`, { skip }, async () => {
         const env = { ...environment, ...orchestrated };
+        // NestJS looks for what serves it among its own packages.
+        if (block.code.includes("'@nestjs/terminus'"))
+          env.NODE_PATH = join(BOUNDARY, 'node_modules');
         if (needs.includes('DATABASE_URL')) {
           if (!isStep || database === undefined) database = await emptyDatabase();
           env.DATABASE_URL = database;

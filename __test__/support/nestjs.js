@@ -11,7 +11,7 @@ const KEY = require('node:crypto').randomBytes(32).toString('base64');
 
 /** @param age 'oldest' or 'newest' */
 function testWith(age) {
-  const folder = `nestjs-${age}`;
+  const folder = `frameworks-${age}`;
   const skip = missingClients(folder);
   if (skip) {
     test(`the ${age} NestJS`, { skip }, () => {});

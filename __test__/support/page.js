@@ -83,7 +83,7 @@ const NEST = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
 
 /** What the readers of a page have already: their framework, their ORM; of examples of calls, the client. */
 const PRESENT = {
-  'docs/api.md': ['pg'],
+  'docs/api.md': ['@opentelemetry/api', 'pg'],
   'docs/boundaries.md': NEST,
   'docs/monitoring.md': ['@opentelemetry/sdk-metrics'],
   'docs/public-ids.md': NEST,
@@ -114,7 +114,8 @@ let packed;
 /** Where a package may be installed: in the clone, and for the tests of ORMs. */
 const INSTALLED = [
   ...[join(root, 'node_modules'), modulesOf('prisma'), modulesOf('kysely')],
-  join(clientsOf('aws'), 'node_modules'),
+  ...['aws', 'metrics'].map((name) => join(clientsOf(name), 'node_modules')),
+  join(__dirname, 'boundary', 'node_modules'),
 ];
 
 /** Runs with the project of a page's reader. @param modules a folder node_modules that is theirs, too */

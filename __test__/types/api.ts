@@ -3,6 +3,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import { mock } from 'node:test';
 import { Param, type PipeTransform, Query } from '@nestjs/common';
+import { metrics as otel } from '@opentelemetry/api';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import {
   type BigIntId,
@@ -42,7 +43,14 @@ import { memory } from 'snowdrift/lease/memory';
 import { postgres } from 'snowdrift/lease/postgres';
 import { s3 } from 'snowdrift/lease/s3';
 import { migration, sql } from 'snowdrift/lease/sql';
-import { ParsePublicIdPipe, ParseSnowFlakePipe, SnowFlakeModule } from 'snowdrift/nestjs';
+import { type Health, health, type Metric, metrics, prometheus } from 'snowdrift/monitoring';
+import {
+  ParsePublicIdPipe,
+  ParseSnowFlakePipe,
+  SnowFlakeHealthIndicator,
+  SnowFlakeModule,
+} from 'snowdrift/nestjs';
+import { instrument } from 'snowdrift/opentelemetry';
 import { type PrismaSnowFlakeExtension, withSnowFlake } from 'snowdrift/prisma';
 import { type PublicIds, publicIds } from 'snowdrift/public';
 import { idSchema } from 'snowdrift/schema';
@@ -364,3 +372,15 @@ is<PipeTransform<string, bigint>>(new ParseSnowFlakePipe({ as: 'bigint' }));
 new ParsePublicIdPipe();
 // @ts-expect-error a public ID has no number
 new ParsePublicIdPipe(publicIds({ kind: 'order' }), { as: 'number' });
+
+is<Health>(health());
+is<'up' | 'down'>(health(flake).status);
+is<number | undefined>(health().lease?.remainingMs);
+is<Metric[]>(metrics(flake));
+is<string>(prometheus());
+is<() => void>(instrument());
+instrument({ flake, meterProvider: otel.getMeterProvider() });
+is<Promise<Record<'snowdrift', Health>>>(new SnowFlakeHealthIndicator().isHealthy());
+is<Promise<Record<'ids', Health>>>(new SnowFlakeHealthIndicator().isHealthy('ids', flake));
+// @ts-expect-error an instance is asked
+health({ datacenterId: 1 });

@@ -31,9 +31,10 @@ const { inspect } = require('node:util');
 
 const { SnowFlakeError } = require('../messages/errors.js');
 const { redactForeign } = require('../messages/secrets.js');
+const { healthOf } = require('../monitoring/health.js');
+const { textOf } = require('../monitoring/list.js');
 const { monotonic, pause, unixNow } = require('../runtime/time.js');
 const { Connections } = require('./connections.js');
-const { formatMetrics } = require('./metrics.js');
 const { apiOf } = require('./openapi.js');
 const { NONE } = require('../ids/properties.js');
 
@@ -154,7 +155,7 @@ class IdService {
     '/node': { GET: () => this.#node() },
     '/parse': { GET: ({ id }) => this.#parse(id) },
     [PROBE]: { GET: () => this.#checkHealth() },
-    '/metrics': { GET: () => formatMetrics(this.#flake) },
+    '/metrics': { GET: () => textOf(this.#flake) },
     '/openapi.json': { GET: () => this.#api },
   };
 
@@ -261,15 +262,10 @@ class IdService {
 
   /** Whether IDs are available, as far as that is known without generating one. */
   #checkHealth() {
-    const { lease, isClosed } = this.#flake;
     if (this.#refusal !== undefined && monotonic() < this.#refusal.until) {
       throw this.#refusal.failure;
     }
-    const isOver = lease !== null && ['expired', 'lost', 'released'].includes(lease.state);
-    // After a loss of data a slot is held, and its floor is ahead.
-    if (isClosed || isOver || unixNow() <= (lease?.floor ?? -Infinity)) {
-      throw new HttpError(503, 'no ID is available');
-    }
+    if (healthOf(this.#flake).status === 'down') throw new HttpError(503, 'no ID is available');
     return { status: 'ok' };
   }
 

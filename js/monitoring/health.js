@@ -1,0 +1,83 @@
+'use strict';
+// Whether an instance can issue IDs, as far as that is known without generating one.
+
+/**
+ * @import { Health } from '../monitoring.js'
+ * @import { Failure, LeaseInfo } from '../types.js'
+ *
+ * What is read of an instance, or of a mock of one.
+ * @typedef {{ isClosed: boolean, lease: LeaseInfo | null, datacenterId: number, workerId: number }} Flake
+ */
+
+const { argumentError, describe } = require('../messages/errors.js');
+const { unixNow } = require('../runtime/time.js');
+const { SnowFlake } = require('../snowflake.js');
+
+/** Reasons by the state of a lease. They name no host: probes often have no login. */
+const OVER = {
+  expired: 'the lease was not renewed before its ceiling',
+  lost: 'the slot was lost',
+  released: 'the slot was released',
+};
+
+/**
+ * Why there is no ID now; undefined if there is one.
+ * @param {Flake} flake
+ */
+function reasonOf({ isClosed, lease }) {
+  if (isClosed) return 'the instance is closed';
+  if (lease === null) return undefined;
+  const { state, lost, floor } = lease;
+  if (state !== 'held' && state !== 'failing') {
+    return lost === undefined ? OVER[state] : `${OVER[state]}: ${lost}`;
+  }
+  // After a loss of data a slot is held, and its floor is ahead.
+  return unixNow() <= (floor ?? -Infinity)
+    ? 'the clock has not passed the floor of the slot'
+    : undefined;
+}
+
+/**
+ * @param {Flake} flake
+ * @returns {Health}
+ */
+function healthOf(flake) {
+  const { datacenterId, workerId, lease } = flake;
+  const reason = reasonOf(flake);
+  return {
+    status: reason === undefined ? 'up' : 'down',
+    ...(reason === undefined ? {} : { reason }),
+    ...{ datacenterId, workerId },
+    ...(lease === null ? {} : { lease: leaseOf(lease, reason === undefined) }),
+  };
+}
+
+/**
+ * @param {LeaseInfo} lease
+ * @param {boolean} isUp
+ */
+function leaseOf({ state, ceiling }, isUp) {
+  const remainingMs = isUp && Number.isFinite(ceiling) ? Math.max(ceiling - unixNow(), 0) : 0;
+  return { state, remainingMs };
+}
+
+/**
+ * @param {unknown} [flake]
+ * @returns {Health}
+ */
+function health(flake) {
+  if (flake === undefined) {
+    try {
+      return healthOf(SnowFlake.default);
+    } catch (failure) {
+      const { code } = /** @type {Failure} */ (failure);
+      return { status: 'down', reason: `there is no default instance: ${code}` };
+    }
+  }
+  if (Object(flake) === flake && 'isClosed' in /** @type {object} */ (flake)) {
+    return healthOf(/** @type {Flake} */ (flake));
+  }
+  throw argumentError(`health() takes a SnowFlake or CachedSnowFlake; it is ${describe(flake)}`);
+}
+
+module.exports = { health, healthOf };
