@@ -6,6 +6,12 @@ declare module '@snowdrift/*' {
   export = addon;
 }
 
+/** NestJS's, which comes with no `npm ci`. */
+declare module '@nestjs/terminus' {
+  const terminus: unknown;
+  export = terminus;
+}
+
 /** It has no types of its own. */
 declare module 'pg' {
   const client: unknown;

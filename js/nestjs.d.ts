@@ -1,13 +1,16 @@
 import type {
   AssigningStore,
+  CachedSnowFlake,
   CachedSnowFlakeOptions,
   LeaseOptions,
   LeaseStore,
   RingOptions,
+  SnowFlake,
   SnowFlakeOptions,
   WorkerNodeStore,
 } from '../index';
 import type { Layout, LayoutName } from './id';
+import type { Health } from './monitoring';
 import type { PublicIds } from './public';
 
 /**
@@ -185,4 +188,35 @@ interface IdForms {
   bigint: bigint;
   number: number;
   string: string;
+}
+
+/**
+ * A health indicator for `@nestjs/terminus` 10, 11 and 12. Add it to the providers of a module:
+ *
+ * ```ts
+ * constructor(private health: HealthCheckService, private ids: SnowFlakeHealthIndicator) {}
+ *
+ * @Get('ready')
+ * @HealthCheck()
+ * ready() {
+ *   return this.health.check([() => this.ids.isHealthy()])
+ * }
+ * ```
+ *
+ * It is up if IDs are available, as far as that is known without generating one, and down with the reason. While renewals
+ * fail, it is up until the ceiling. For readiness: a restart does not bring a store back. It shows the `Health` of
+ * `snowdrift/monitoring`.
+ */
+export class SnowFlakeHealthIndicator {
+  /** @throws `ERR_SNOWFLAKE_CONFIG` the package `@nestjs/terminus` is missing */
+  constructor();
+  /**
+   * @param key the name in the result. Default `'snowdrift'`
+   * @param flake Default: the default instance, which is that of {@link SnowFlakeModule}
+   * @returns the health; with terminus 10, rejects with its HealthCheckError if it is down
+   */
+  isHealthy<Key extends string = 'snowdrift'>(
+    key?: Key,
+    flake?: SnowFlake | CachedSnowFlake,
+  ): Promise<Record<Key, Health>>;
 }

@@ -1,6 +1,6 @@
 'use strict';
 // The exports of `snowdrift/nestjs`: a module that opens an application's generator, makes it the default instance, and
-// closes it at shutdown; and pipes.
+// closes it at shutdown; pipes; and a health indicator.
 
 /**
  * @import { SnowFlakeErrorCode } from './types.js'
@@ -23,6 +23,7 @@ const { optionsOf } = require('./messages/checks.js');
 const { SnowFlakeError, configError, describe } = require('./messages/errors.js');
 const { ALL_KEYS } = require('./generator/options.js');
 const { NONE, ownOf, propertyOf } = require('./ids/properties.js');
+const { SnowFlakeHealthIndicator } = require('./nestjs/health.js');
 const { ParsePublicIdPipe, ParseSnowFlakePipe } = require('./nestjs/pipes.js');
 const { environmentServer } = require('./stores/url.js');
 const { SnowFlake } = require('./snowflake.js');
@@ -188,4 +189,9 @@ function createModule({ Class, isDefault, isGlobal }, imports, options) {
 }
 
 /** @satisfies {Record<keyof typeof import('./nestjs.js'), unknown>} */
-module.exports = { ParsePublicIdPipe, ParseSnowFlakePipe, SnowFlakeModule };
+module.exports = {
+  ParsePublicIdPipe,
+  ParseSnowFlakePipe,
+  SnowFlakeHealthIndicator,
+  SnowFlakeModule,
+};

@@ -19,6 +19,7 @@ function testWith(age) {
   }
   replaceClients(folder);
   require('../app/nestjs.test.js');
+  require('../app/nestjs-health.test.js');
   require('../app/nestjs-pipes.test.js');
   test('by HTTP, the pipes answer with an ID or with their exception', answersByHttp);
 }
