@@ -20,7 +20,7 @@ if [ ! -x "$built/kube-apiserver" ]; then
     marked=$(
       grep -rl --include='*.go' '+k8s:openapi-gen=' staging/src/k8s.io pkg cmd | xargs -n1 dirname | sort -u |
         grep -v -e code-generator -e sample- -e /testdata |
-        sed -e "s|^staging/src|$vendor|" -e 's|^\(pkg\|cmd\)/|k8s.io/kubernetes/\1/|'
+        sed -e "s|^staging/src|$vendor|" -e 's|^pkg/|k8s.io/kubernetes/&|' -e 's|^cmd/|k8s.io/kubernetes/&|'
     )
     "$built/openapi-gen" -O zz_generated.openapi -p k8s.io/kubernetes/pkg/generated/openapi \
       -i "$(echo $marked | tr ' ' ,)" --go-header-file hack/boilerplate/boilerplate.generatego.txt \
