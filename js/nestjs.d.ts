@@ -167,7 +167,7 @@ export class ParsePublicIdPipe<As extends 'bigint' | 'string' = 'string'> {
    * providers: [{
    *   provide: 'ORDER_IDS',
    *   inject: [ConfigService],
-   *   useFactory: (config: ConfigService) => publicIds({ kind: 'order', key: config.get('PUBLIC_ID_KEY') }),
+   *   useFactory: (config: ConfigService) => publicIds({ kind: 'order', key: config.getOrThrow('PUBLIC_ID_KEY') }),
    * }]
    * find(@Param('id', ParsePublicIdPipe.inject('ORDER_IDS')) id: string)
    * ```
