@@ -3,7 +3,9 @@
 // clients, in storms.
 
 const assert = require('node:assert/strict');
+const { PassThrough, Readable } = require('node:stream');
 const { describe, test } = require('node:test');
+const { inspect } = require('node:util');
 
 require('../support/own-directory.js');
 const aws = require('../support/lease/fake-aws.js');
@@ -58,6 +60,7 @@ test('reads are consistent, and each write has its condition', async () => {
   });
   const put = {
     TableName: 'ids',
+    ReturnValues: 'ALL_OLD',
     ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
   };
   assert.deepEqual(
@@ -148,18 +151,50 @@ test('an error says what to do about rights and credentials', async () => {
   }
 });
 
-test('an error of a signature does not show the request, which has the token of a session', async () => {
-  const token = 'IQoJb3JpZ2luX2VjEJr';
-  const { register } = failing(
-    'InvalidSignatureException',
-    `The request signature we calculated does not match the signature you provided.\n\nThe Canonical String was\n'POST\n/\n\nx-amz-security-token:${token}\n'`,
-  );
-  const error = await rejects(
-    SnowFlake.lease(register, { datacenterId: 1 }),
-    'ERR_SNOWFLAKE_STORE',
-  );
+test('an error that quotes the request does not show the token of a session', async () => {
+  const token = 'IQoJb3JpZ2luX2VjEJr//EXAMPLE+token==';
+  const { client, register } = open({
+    service() {
+      throw aws.serviceError(
+        'InvalidSignatureException',
+        `The request signature we calculated does not match the one of ${token}.\n\nx-amz-security-token:${token}`,
+      );
+    },
+  });
+  client.signed = { 'x-amz-security-token': token };
+  const lease = SnowFlake.lease(register, { datacenterId: 1 });
+  const error = await rejects(lease, 'ERR_SNOWFLAKE_STORE');
   assert.match(error.message, /signature we calculated does not match/);
-  assert.ok(!require('node:util').inspect(error, { depth: 9, showHidden: true }).includes(token));
+  assert.ok(!inspect(error, { depth: 9, showHidden: true }).includes('EXAMPLE'));
+});
+
+test('a write that is confirmed without what it has replaced, as where conditions are ignored, is an error', async () => {
+  for (const reply of [{}, { Attributes: {} }, { Attributes: { token: { S: OTHER.token } } }]) {
+    const { register } = open({ service: () => reply });
+    const write = register.write('a', RECORD, 'a'.repeat(16), { signal });
+    await assert.rejects(write, /without the token of what it has replaced/);
+  }
+});
+
+test('a reply has a limit, and its body ends with the call', async () => {
+  const endless = Readable.from(
+    (function* () {
+      for (;;) yield Buffer.alloc(10_000);
+    })(),
+  );
+  const silent = new PassThrough();
+  for (const [body, said] of [
+    [endless, /more than 1048576 bytes/],
+    [silent, /late/],
+  ]) {
+    const { client, register } = open();
+    client.body = body;
+    const abort = new AbortController();
+    const call = register.read('a', { signal: abort.signal });
+    if (body === silent) setTimeout(() => abort.abort(new Error('late')), 20);
+    await assert.rejects(call, said);
+    assert.equal(body.destroyed, true);
+  }
 });
 
 test('items of other types are errors that name the key', async () => {

@@ -1,13 +1,17 @@
 'use strict';
 // Calls through a client of the AWS SDK for JavaScript, version 3, which signs each and sends it again where it failed.
 
+const { Readable, Transform, addAbortSignal, pipeline } = require('node:stream');
+
 const { NONE, propertyOf } = require('../ids/properties.js');
+const { learnPassword } = require('../messages/secrets.js');
 const { checkClient } = require('./options.js');
 
 /**
  * What is used of a client, and of a command of its package.
  * @typedef {{ send(command: Command, options: { abortSignal: AbortSignal }): Promise<unknown> }} Client
- * @typedef {(request: unknown) => Promise<{ response?: { headers?: { [name: string]: string } } }>} Next
+ * @typedef {{ headers?: { [name: string]: string }, body?: unknown }} Message
+ * @typedef {(call: { request?: Message }) => Promise<{ response?: Message }>} Next
  * @typedef {{ middlewareStack: { add(middleware: (next: Next) => Next, options: object): void } }} Command
  * @typedef {new (input: object) => Command} CommandClass
  */
@@ -24,15 +28,24 @@ function timeOf(date) {
   return Number.isNaN(second) ? undefined : second + 500;
 }
 
+/** The longest body of a reply. A record has 16 KiB, and a page of names some more. */
+const MOST_BYTES = 1_048_576;
+
 /**
- * An error of the client. After the first line, one of a wrong signature has the request, with the token of a session.
- * @param {Failure} failure
+ * The body of a reply that ends with its call, and is an error where it is too long: the client collects what comes.
+ * @param {unknown} body
+ * @param {AbortSignal} signal
  */
-function shortened(failure) {
-  const [line, ...more] = String(failure.message).split('\n');
-  if (more.length === 0) return failure;
-  const { name, code } = failure;
-  return Object.assign(new Error(line), { name, code });
+function bounded(body, signal) {
+  if (!(body instanceof Readable)) return body;
+  let left = MOST_BYTES;
+  const counted = new Transform({
+    transform(part, _, next) {
+      left -= part.length;
+      next(left < 0 ? new Error(`a reply has more than ${MOST_BYTES} bytes`) : null, part);
+    },
+  });
+  return pipeline(addAbortSignal(signal, body), counted, () => {});
 }
 
 /**
@@ -57,21 +70,26 @@ function createSend(given, what, load) {
     /** @type {number | undefined} */
     let now;
     /** @type {(next: Next) => Next} */
-    const noteDate = (next) => async (request) => {
-      const result = await next(request);
-      now = timeOf(propertyOf(result.response?.headers ?? NONE, 'date'));
+    const note = (next) => async (call) => {
+      // An error of a wrong signature quotes the request.
+      const token = propertyOf(call.request?.headers ?? NONE, 'x-amz-security-token');
+      if (token !== undefined) learnPassword(token);
+      const result = await next(call);
+      const { response } = result;
+      now = timeOf(propertyOf(response?.headers ?? NONE, 'date'));
+      if (response !== undefined) response.body = bounded(response.body, abortSignal);
       return result;
     };
-    // Beneath what makes an error of a reply.
-    const place = { step: 'deserialize', priority: 'low', name: 'snowdriftDate' };
-    command.middlewareStack.add(noteDate, place);
+    // Of the signed request, and beneath what makes an error of a reply.
+    const place = { step: 'deserialize', priority: 'low', name: 'snowdrift' };
+    command.middlewareStack.add(note, place);
     try {
       const reply = await client.send(command, { abortSignal });
       return { reply, now };
     } catch (thrown) {
       const failure = /** @type {Failure} */ (thrown);
       if (isRefusal?.(failure)) return { refusal: failure, now };
-      throw shortened(failure);
+      throw failure;
     }
   };
 }

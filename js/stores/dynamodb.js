@@ -103,19 +103,24 @@ function dynamodb(client, options) {
         ExpressionAttributeNames: { '#token': 'token' },
         ExpressionAttributeValues: { ':before': { S: before } },
       };
-      const { refusal, now } = await send(
+      const { reply, refusal, now } = await send(
         'PutItemCommand',
         {
           Item: { ...idOf(key), token: { S: token }, text: { S: text } },
           ...(before === undefined
             ? { ConditionExpression: 'attribute_not_exists(id)' }
             : isAsBefore),
+          ReturnValues: 'ALL_OLD',
           ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
         },
         signal,
         ({ name }) => name === 'ConditionalCheckFailedException',
       );
-      if (refusal === undefined) return { isWritten: true, now };
+      if (refusal === undefined) {
+        const { Attributes } = ownOf(/** @type {{ Attributes?: Item }} */ (reply));
+        if (Attributes?.token?.S === before) return { isWritten: true, now };
+        throw new Error('it confirmed a write without the token of what it has replaced');
+      }
       const item = itemOf(refusal);
       // There was none, or the service does not tell, as some that are compatible.
       const isUntold = item === undefined;

@@ -85,6 +85,11 @@ const PHASES = [
       `${server} refused the keys, or the AWS SDK found none: in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, in the profile AWS_PROFILE, or in the role of the function, task, pod or machine`,
   },
   {
+    messages: /^Region is missing/,
+    isFinal: true,
+    say: (server) => `${server} has no Region: add the option region to the URL, or set AWS_REGION`,
+  },
+  {
     codes: /^(3D000|3F000|ER_BAD_DB_ERROR)$/,
     messages: /DB index is out of range|invalid DB index/i,
     say: (server) => `${server} has no such database or schema: create it, or correct its name`,

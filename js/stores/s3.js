@@ -5,24 +5,19 @@
 // A write first reads the object and compares its token. Then it puts the new one if the ETag is still the one of that reply,
 // or, where there was none, if there still is none. A store may ignore that: before its first write, a register tries it.
 
-const { Readable, addAbortSignal } = require('node:stream');
-
 const { configError, describe, needsPackage } = require('../messages/errors.js');
-const { ownOf } = require('../ids/properties.js');
+const { NONE, ownOf, propertyOf } = require('../ids/properties.js');
 const { createSend } = require('./aws.js');
 const { readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');
 
 /** @import { Failure } from './aws.js' */
 
-/** An object that was read. @typedef {{ Body?: AsyncIterable<Uint8Array>, ETag?: unknown }} Read */
+/** An object that was read. @typedef {{ Body?: { transformToString(): Promise<string> }, ETag?: unknown }} Read */
 /** A page of a list. @typedef {{ CommonPrefixes?: { Prefix?: string }[], NextContinuationToken?: string }} Page */
 /** @typedef {{ IfNoneMatch: '*' } | { IfMatch: string }} Condition */
 
 const CLIENT = 's3() takes an S3Client of @aws-sdk/client-s3';
-
-/** Bytes of an object. A record has 16 KiB at most, and its token. */
-const MOST_BYTES = 20_000;
 
 /** An ETag that no object has. */
 const NO_ETAG = '"00000000000000000000000000000000"';
@@ -44,23 +39,6 @@ const isMissing = (failure) => statusOf(failure) === 404 && failure.name !== 'No
 
 /** Whether a condition was not met, or another write was under way. @param {Failure} failure */
 const isUnmet = (failure) => isMissing(failure) || [304, 409, 412].includes(statusOf(failure));
-
-/**
- * The text of an object.
- * @param {Read['Body']} body
- * @param {AbortSignal} signal
- */
-async function textOf(body, signal) {
-  if (body instanceof Readable) addAbortSignal(signal, body);
-  const parts = [];
-  let length = 0;
-  for await (const part of body ?? []) {
-    length += part.length;
-    if (length > MOST_BYTES) throw new Error(`an object has more than ${MOST_BYTES} bytes`);
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString();
-}
 
 /** @type {typeof import('./s3.d.ts').s3} */
 function s3(client, options) {
@@ -111,7 +89,7 @@ function s3(client, options) {
     const { reply, refusal, now } = answer;
     if (refusal !== undefined) return { record: undefined, etag: undefined, now };
     const { Body, ETag } = ownOf(/** @type {Read} */ (reply));
-    return { record: decode(name, key, await textOf(Body, signal)), etag: ETag, now };
+    return { record: decode(name, key, await Body?.transformToString()), etag: ETag, now };
   }
 
   /**
@@ -120,8 +98,13 @@ function s3(client, options) {
    * @param {Condition} condition
    * @param {AbortSignal} signal
    */
-  const put = (key, text, condition, signal) =>
-    send('PutObjectCommand', { Key: keyOf(key), Body: text, ...condition }, signal, isUnmet);
+  async function put(key, text, condition, signal) {
+    const input = { Key: keyOf(key), Body: text, ...condition };
+    const answer = await send('PutObjectCommand', input, signal, isUnmet);
+    const { reply = NONE, refusal } = answer;
+    if (refusal !== undefined || propertyOf(/** @type {Read} */ (reply), 'ETag')) return answer;
+    throw new Error('it confirmed a write without the ETag of what it has written');
+  }
 
   /** Refuses a store that ignores conditions. @param {AbortSignal} signal */
   async function probe(signal) {

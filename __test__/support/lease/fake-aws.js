@@ -4,7 +4,6 @@
 
 const { createHash } = require('node:crypto');
 const Module = require('node:module');
-const { Readable } = require('node:stream');
 
 const { _resolveFilename: resolve } = Module;
 Module._resolveFilename = (request, ...rest) =>
@@ -26,12 +25,13 @@ class Command {
     this.input = input;
   }
 
-  async run(respond) {
+  async run({ signed: headers, body }, respond) {
     let result;
-    await this.#middleware(async () => {
+    const { response } = await this.#middleware(async () => {
       result = await respond();
-      return { response: { headers: result.headers } };
-    })({});
+      return { response: { headers: result.headers, body } };
+    })({ request: { headers } });
+    for await (const _ of response.body ?? []);
     if (result.failure) throw result.failure;
     return result.reply;
   }
@@ -48,6 +48,10 @@ class Client {
   /** The commands that were sent. */
   sent = [];
   isDestroyed = false;
+  /** The headers of a signed request. */
+  signed = {};
+  /** The body of each reply, which the client reads and forgets. */
+  body;
   /** Of a reply. */
   headers = () => ({ date: new Date().toUTCString() });
 
@@ -61,7 +65,7 @@ class Client {
     this.sent.push(command);
     // As over a network: the caller's signal may abort meanwhile.
     await new Promise(setImmediate);
-    return command.run(async () => {
+    return command.run(this, async () => {
       try {
         return { reply: await this.service(command), headers: this.headers() };
       } catch (failure) {
@@ -113,7 +117,7 @@ function dynamo(stored = new Map(), { tells = true } = {}) {
     const before = input.ExpressionAttributeValues?.[':before'].S;
     if (found?.token?.S === before) {
       stored.set(id.S, input.Item);
-      return {};
+      return { Attributes: found };
     }
     const Item = tells ? found : undefined;
     throw serviceError('ConditionalCheckFailedException', 'The conditional request failed', 400, {
@@ -122,6 +126,7 @@ function dynamo(stored = new Map(), { tells = true } = {}) {
   };
 }
 
+const bodyOf = (text) => ({ transformToString: async () => String(text) });
 const etagOf = (body) => `"${createHash('md5').update(body).digest('hex')}"`;
 
 /**
@@ -143,7 +148,7 @@ function bucket(stored = new Map(), { ignores = [] } = {}) {
     const found = stored.get(Key);
     if (command instanceof GetObjectCommand) {
       if (found === undefined) throw serviceError('NoSuchKey', 'The key does not exist.', 404);
-      return { Body: Readable.from([Buffer.from(found)]), ETag: etagOf(found) };
+      return { Body: bodyOf(found), ETag: etagOf(found) };
     }
     const { IfMatch, IfNoneMatch } = Object.fromEntries(
       Object.entries(input).filter(([name]) => !ignores.includes(name)),
@@ -163,5 +168,5 @@ function bucket(stored = new Map(), { ignores = [] } = {}) {
 module.exports = {
   ...{ Client, DynamoDBClient, GetItemCommand, PutItemCommand, ScanCommand },
   ...{ S3Client, GetObjectCommand, PutObjectCommand, ListObjectsV2Command },
-  ...{ bucket, dynamo, etagOf, serviceError },
+  ...{ bodyOf, bucket, dynamo, etagOf, serviceError },
 };

@@ -618,6 +618,7 @@ const noLeases = (engine) =>
 module.exports = {
   ENGINES: LEASING.filter((engine) => !isStandIn(engine)),
   STAND_INS: LEASING.filter(isStandIn),
+  useAws,
   Server,
   addressOf,
   freePort,
