@@ -600,6 +600,12 @@ impl Fleet {
                     .collect::<Vec<_>>()
                     .join(" ");
                 *self.counts.ends.entry(why).or_default() += 1;
+                let host = &self.hosts[at];
+                let is_used = host.pages.iter().any(|page| page.users & 1 << number != 0);
+                assert!(
+                    !is_used && host.lock != Some(number),
+                    "a lease that has ended uses no page"
+                );
                 self.gone(id);
                 if self.processes[id].is_restarting {
                     let pause = self.random.i64(5 * SECOND..10 * SECOND);
@@ -956,6 +962,12 @@ impl Fleet {
     /// A process's lease.
     pub fn driver(&self, id: usize) -> &Driver<usize> {
         self.processes[id].driver.as_ref().unwrap()
+    }
+
+    /// The worker ID with which a process issues.
+    pub fn worker(&self, id: usize) -> Option<u64> {
+        let page = self.processes[id].driver.as_ref()?.machine().page()?;
+        Some(self.hosts[id / self.plan.processes].pages[*page].tenure.worker)
     }
 
     /// A host's pages were renewed by processes whose monotonic clock is so many ms ahead, as in another time namespace.

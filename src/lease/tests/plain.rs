@@ -76,7 +76,7 @@ fn a_line_beyond_the_horizon_and_an_hour_is_named_and_not_used() {
 }
 
 #[test]
-fn a_namespace_s_floor_beyond_the_horizon_refuses_takes_by_name() {
+fn a_floor_beyond_the_horizon_refuses_takes_by_name() {
     let mut fleet = started(Plan { hosts: 2, ..ONE }, SECOND);
     let floor = START + 2 * HOUR;
     namespace(&mut fleet).floor = floor;
@@ -84,6 +84,13 @@ fn a_namespace_s_floor_beyond_the_horizon_refuses_takes_by_name() {
     fleet.run(2 * MINUTE);
     assert_eq!(refusals(&fleet)[0], &Refusal::Ahead(Key::Namespace, floor));
     assert!(fleet.issues(0), "a holder goes on");
+    // The same of a bucket's.
+    namespace(&mut fleet).floor = -1;
+    bucket(&mut fleet, BUCKET).floor = floor;
+    fleet.log.clear();
+    fleet.plan(2 * MINUTE, Deed::Boot(1));
+    fleet.run(3 * MINUTE);
+    assert_eq!(refusals(&fleet)[0], &Refusal::Ahead(BUCKET, floor));
 }
 
 #[test]
@@ -603,11 +610,18 @@ fn a_lease_that_fails_again_and_again_makes_few_calls_a_second() {
 #[test]
 fn each_host_gets_the_worker_id_that_its_store_assigns() {
     for size in [1, 8] {
-        let mut fleet = started(Plan { hosts: 3, claims: true, size, ..ONE }, 0);
-        (1..3).for_each(|host| fleet.plan(0, Deed::Boot(host)));
+        let mut fleet = started(Plan { hosts: 12, claims: true, size, ..ONE }, 0);
+        (1..12).for_each(|host| fleet.plan(0, Deed::Boot(host)));
         fleet.run(5 * SECOND);
-        assert_eq!([0, 1, 2].map(|host| fleet.window(host).unwrap().0), [0, 1, 2]);
+        assert!((0..12).all(|host| fleet.worker(host) == Some(host as u64)));
     }
+    // A page of its host that has another one is not joined.
+    let mut fleet = started(Plan { processes: 2, seed: 2, ..ONE }, SECOND);
+    assert!(fleet.worker(0) > Some(0) && fleet.worker(1) == fleet.worker(0));
+    fleet.plan.claims = true;
+    fleet.plan(SECOND, Deed::Kill(1));
+    fleet.run(5 * SECOND);
+    assert!(fleet.worker(0) > Some(0) && fleet.worker(1) == Some(0));
 }
 
 #[test]
@@ -721,5 +735,100 @@ fn where_the_process_that_opened_a_page_dies_another_takes_its_line_over_above_w
         let floor = window.floor - START;
         assert!(next == worker && (15 * SECOND..16 * SECOND).contains(&floor), "{seed} {window:?}");
         assert!(fleet.issues(0));
+    }
+}
+
+#[test]
+fn a_take_over_that_others_precede_goes_on_only_where_the_line_is_still_the_page_s() {
+    let mut precedes = [0; 3];
+    for at in 0..300 {
+        let plan = Plan { processes: 2, worker_bits: 1, size: 2, seed: at / 3, ..ONE };
+        let mut fleet = started(Plan { claims: true, ..plan }, SECOND);
+        let first = bucket_lines(&fleet)[0].owner;
+        fleet.plan(SECOND, Deed::Kill(0));
+        fleet.plan(SECOND, Deed::Kill(1));
+        fleet.plan(2 * SECOND, Deed::Reach(Network::Fine(50)));
+        fleet.run(14 * SECOND);
+        while fleet.lock(0).is_none() {
+            fleet.run(fleet.time - START + 1);
+        }
+        fleet.run(fleet.time - START + at as i64 % 100);
+        if fleet.window(0).is_some() || bucket_lines(&fleet)[0].owner != first {
+            continue;
+        }
+        // It has ended its page. Then another host writes, or a clone of this one.
+        let lines = &mut bucket(&mut fleet, BUCKET).lines;
+        let line = lines.get_mut(&0).unwrap();
+        let (is_other, is_clone) = (at % 3 == 1, at % 3 == 2);
+        if is_other || is_clone {
+            line.token = Token(78);
+            line.owner = if is_other { Token(77) } else { line.owner };
+            (line.floor, line.ceiling) = (line.ceiling, line.ceiling + MINUTE);
+        }
+        precedes[at as usize % 3] += 1;
+        fleet.run(20 * SECOND);
+        let opened = fleet.window(0);
+        assert_eq!(opened.is_some(), !is_other && !is_clone, "{at} {opened:?}");
+    }
+    assert!(precedes.iter().all(|count| *count > 5), "{precedes:?}");
+}
+
+#[test]
+fn a_renewal_holds_the_line_and_names_who_renews() {
+    let mut fleet = started(ONE, SECOND);
+    let (worker, _) = fleet.window(0).unwrap();
+    let held = bucket_lines(&fleet)[0].clone();
+    // As a directory shows it whose locks are lost, and of a process that has died.
+    let line = bucket(&mut fleet, BUCKET).lines.get_mut(&worker).unwrap();
+    (line.is_held, line.holder.pid) = (false, 4711);
+    fleet.run(15 * SECOND);
+    let line = &bucket(&mut fleet, BUCKET).lines[&worker];
+    assert_eq!((line.is_held, &line.holder), (true, &held.holder));
+}
+
+#[test]
+fn who_joins_a_page_that_ends_takes_another_one() {
+    let mut joined = 0;
+    for at in 0..100 {
+        let mut fleet = started(Plan { processes: 2, ..ONE }, SECOND);
+        fleet.plan(SECOND, Deed::Reach(Network::Fine(50)));
+        fleet.plan(SECOND, Deed::Kill(1));
+        fleet.run(2 * SECOND + at);
+        let is_joining = fleet.driver(1).machine().has_page() && fleet.worker(1).is_none();
+        joined += usize::from(is_joining);
+        let now = fleet.time - START;
+        fleet.plan(now, Deed::LosePages(0));
+        fleet.run(now + 5 * SECOND);
+        assert!(fleet.worker(0).is_some() && fleet.worker(0) == fleet.worker(1), "{at}");
+        assert!(fleet.calls() < 40, "{} calls", fleet.calls());
+    }
+    assert!(joined > 5, "{joined}");
+}
+
+#[test]
+fn a_worker_id_that_cannot_be_used_keeps_nobody_of_a_directory_from_waiting_for_another() {
+    for (size, worker_bits) in [(1, 1), (8, 4)] {
+        let patience = Patience { wait: MINUTE, call: 5000 };
+        let plan = Plan { hosts: 2, worker_bits, size, patience, ..ONE };
+        let mut fleet = started(Plan { has_own_clock: size == 1, ..plan }, SECOND);
+        let (worker, _) = fleet.window(0).unwrap();
+        let key = Key::Bucket(0, worker / size);
+        let unreadable = Key::Bucket(0, 1 - worker / size);
+        fleet.unreadable.insert(unreadable, Unreadable::Format);
+        let line = Line { owner: Token(77), ..bucket(&mut fleet, key).lines[&worker].clone() };
+        for other in (worker / size * size..).take(size as usize).filter(|one| *one != worker) {
+            bucket(&mut fleet, key).lines.insert(other, line.clone());
+        }
+        fleet.plan(SECOND, Deed::Boot(1));
+        fleet.run(3 * SECOND);
+        if size > 1 {
+            let refusal = Refusal::Unreadable(unreadable, Unreadable::Format);
+            assert_eq!(refusals(&fleet), [&refusal]);
+            continue;
+        }
+        assert!(matches!(refusals(&fleet)[0], Refusal::NoSlot(_)), "{:?}", fleet.log);
+        fleet.plan(5 * SECOND, Deed::Restart(0, HOUR));
+        fleet.run(10 * SECOND);
+        assert!(fleet.issues(1), "{:?}", fleet.log);
     }
 }
