@@ -313,6 +313,18 @@ describe('requests to Kubernetes', () => {
     assert.match(message, /another record: an admission webhook changes it/);
   });
 
+  test('a reply without its time is an error', async () => {
+    const { open } = await standIn({
+      spoil(_, response) {
+        response.sendDate = false;
+      },
+    });
+    const store = open();
+    for (const call of [store.now(options()), store.read('0/0', options())]) {
+      assert.match((await failureOf(call)).message, /its reply has no header Date/);
+    }
+  });
+
   test('a redirect is not followed', async () => {
     const elsewhere = await standIn();
     const { open } = await standIn({

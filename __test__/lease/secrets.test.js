@@ -26,7 +26,7 @@ const { refusing } = require('../support/echo.js');
 const { createPassword, everythingOf, hides, thrownBy } = require('../support/passwords.js');
 const { CachedSnowFlake, SnowFlake, entry } = require('../support/support.js');
 
-const ENGINES = ['postgres', 'mysql', 'redis', 'mongodb', 'etcd', 'zookeeper'];
+const ENGINES = ['postgres', 'mysql', 'redis', 'mongodb', 'etcd', 'zookeeper', 'kubernetes'];
 
 /** What a process prints that runs a script. */
 async function outputOf(body, env) {
@@ -63,7 +63,7 @@ const TOKENS = {
 
 const positionsOf = (engine) => ({
   ...POSITIONS,
-  ...(['redis', 'etcd'].includes(engine) ? TOKENS : {}),
+  ...(['redis', 'etcd', 'kubernetes'].includes(engine) ? TOKENS : {}),
 });
 
 /** Collects warnings and messages of all channels. */

@@ -42,6 +42,8 @@ const ANSWERS = {
   mongodb: answerAsMongo,
   etcd: (socket, text) => socket.once('data', () => socket.end(etcdError(text))),
   zookeeper: (socket) => socket.destroy(),
+  // It speaks TLS: kubernetes.test.js has one that does.
+  kubernetes: (socket) => socket.destroy(),
 };
 
 /** A server of an engine. `say(text)` sets what it says to each client. */

@@ -26,8 +26,14 @@ const MOST_TOKEN = 16_384;
  * @typedef {{ status: number | undefined, reply: Reply, second: number }} Answer
  */
 
-/** The middle of the second that a reply begins in: at most half a second off. @param {{ second: number }} answer */
-const timeOf = ({ second }) => second + 500;
+/**
+ * The middle of the second that a reply begins in: at most half a second off.
+ * @param {{ second: number }} answer
+ */
+function timeOf({ second }) {
+  if (second > 0) return second + 500;
+  throw new Error('its reply has no header Date, which leases need: a proxy may have removed it');
+}
 
 /**
  * Sends one request, and reads the reply: an object.
