@@ -26,7 +26,10 @@ const { layouts } = require('./ids/presets.js');
 // Compiled when the first instance is opened.
 const openers = () => require('./generator/opening.js');
 const readers = () => require('./generator/options.js');
-const ofLayouts = () => require('./ids/layouts.js');
+/** @type {typeof import('./ids/layouts.js') | undefined} */
+let loaded;
+/** Kept, since it is for each call of parse(). */
+const ofLayouts = () => (loaded ??= require('./ids/layouts.js'));
 const urls = () => require('./stores/url.js');
 
 /** @import { ReadSettings } from './generator/opening.js' */

@@ -118,6 +118,14 @@ function exactNumber(id) {
 }
 
 /**
+ * The time of floorId(), in Unix ms.
+ * @param {unknown} time
+ */
+function readTime(time) {
+  return unixMs('time', time, argumentError);
+}
+
+/**
  * The fields of compose(). The defaults are the layout's epoch, the instance's datacenter and worker ID, and zero.
  * @param {unknown} given
  * @param {{ layout: Layout, datacenterId: number, workerId: number }} flake
@@ -168,4 +176,5 @@ module.exports = {
   readCount,
   readFields,
   readId,
+  readTime,
 };

@@ -11,7 +11,6 @@ const { unixNow } = require('../runtime/time.js');
 let loaded;
 /** Kept, since it is for each call. */
 const readers = () => (loaded ??= require('./arguments.js'));
-const checks = () => require('../messages/checks.js');
 const drawers = () => require('./draw.js');
 const uids = () => require('../ids/uid-string.js');
 const warnings = () => require('../messages/warnings.js');
@@ -328,7 +327,7 @@ class Generator {
   /** @param {unknown} time */
   floorId(time) {
     const { codec } = partsOf(this, 'floorId()');
-    return codec.encode(checks().unixMs('time', time, argumentError), 0, 0, 0, 0);
+    return codec.encode(readers().readTime(time), 0, 0, 0, 0);
   }
 
   /** @returns {CachedStats} with `ring` only where there is one */
