@@ -24,14 +24,26 @@ test('nothing is loaded by import(), which fails in the contexts of jest', () =>
   );
 });
 
+test('each client is required by its name in a try, so that bundlers do without those that are not installed', () => {
+  const folder = join(ROOT, 'js/stores');
+  const files = readdirSync(folder, { recursive: true }).filter((path) => path.endsWith('.js'));
+  const code = files.map((path) => readFileSync(join(folder, path), 'utf8')).join('\n');
+  const all = code.match(/require\('(?!\.|node:)/g);
+  const guarded = code.match(
+    /try \{\s*(return|found =) (\/\*\*.*?\*\/ \()*require\('(?!\.|node:)/g,
+  );
+  assert.ok(all.length >= 7);
+  assert.equal(guarded.length, all.length);
+});
+
 const lease = (url) => `require('snowdrift').SnowFlake.lease('${url}', { datacenterId: 1 })`;
 const NEEDED = [
   ['pg', 'a lease from postgres://', lease('postgres://app:geheim@127.0.0.1:1/app')],
   ['mysql2', 'a lease from mysql://', lease('mysql://app:geheim@127.0.0.1:1/app')],
   ['ioredis', 'a lease from rediss://', lease('rediss://app:geheim@127.0.0.1:1')],
   ['snowdrift-zookeeper', 'a lease from ZooKeeper', lease('zookeeper://app:geheim@127.0.0.1:1')],
-  ['@aws-sdk/client-dynamodb', 'a lease from dynamodb://', lease('dynamodb://eu-central-1/ids')],
-  ['@aws-sdk/client-s3', 'a lease from s3://', lease('s3://ids/app?region=eu-central-1')],
+  ['@aws-sdk/client-dynamodb', 'a lease from DynamoDB', lease('dynamodb://eu-central-1/ids')],
+  ['@aws-sdk/client-s3', 'a lease from S3', lease('s3://ids/app?region=eu-central-1')],
   ['typeorm', 'snowdrift/typeorm', "require('snowdrift/typeorm')"],
 ];
 

@@ -3,6 +3,7 @@
 
 const { Readable, Transform, addAbortSignal, pipeline } = require('node:stream');
 
+const { needsPackage } = require('../messages/errors.js');
 const { NONE, propertyOf } = require('../ids/properties.js');
 const { learnPassword } = require('../messages/secrets.js');
 const { checkClient } = require('./options.js');
@@ -18,6 +19,25 @@ const { checkClient } = require('./options.js');
 
 /** A reply, or the refusal of a condition. `now`: the service's clock, Unix ms. @typedef {{ reply?: unknown, refusal?: Failure, now: number | undefined }} Answer */
 /** @typedef {Error & { name: string, code?: unknown, $metadata?: { httpStatusCode?: number } }} Failure */
+
+/** The exports of a package. @typedef {{ [name: string]: unknown }} Sdk */
+
+/** As js/stores/servers/client.js says. */
+function loadDynamoDB() {
+  try {
+    return /** @type {Sdk} */ (require('@aws-sdk/client-dynamodb'));
+  } catch (cause) {
+    throw needsPackage('a lease from DynamoDB', '@aws-sdk/client-dynamodb', cause);
+  }
+}
+
+function loadS3() {
+  try {
+    return /** @type {Sdk} */ (require('@aws-sdk/client-s3'));
+  } catch (cause) {
+    throw needsPackage('a lease from S3', '@aws-sdk/client-s3', cause);
+  }
+}
 
 /**
  * The middle of the second in which the service replied: its clock, in the header Date.
@@ -52,7 +72,7 @@ function bounded(body, signal) {
  * A function that sends commands, by name.
  * @param {object} given the application's client
  * @param {string} what 'dynamodb() takes a DynamoDBClient of @aws-sdk/client-dynamodb'
- * @param {() => { [name: string]: unknown }} load the client's package
+ * @param {() => Sdk} load the client's package
  */
 function createSend(given, what, load) {
   checkClient(given, { send: 'function' }, what);
@@ -94,4 +114,4 @@ function createSend(given, what, load) {
   };
 }
 
-module.exports = { createSend };
+module.exports = { createSend, loadDynamoDB, loadS3 };

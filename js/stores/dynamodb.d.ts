@@ -1,7 +1,7 @@
 import type { LeaseStore, StoreOptions } from './store';
 
 export interface DynamoDBOptions extends StoreOptions {
-  /** The table, of which nothing else needs to be in. Default `'snowdrift_records'`. */
+  /** The table. Default `'snowdrift_records'`. */
   table?: string;
 }
 
@@ -23,6 +23,7 @@ export interface DynamoDBOptions extends StoreOptions {
  * As a URL of a lease: `dynamodb://eu-central-1/snowdrift_records?namespace=orders`, with `endpoint=http://...` for another
  * service. The client finds its credentials as always: no URL has any.
  *
- * @param client a DynamoDBClient of `@aws-sdk/client-dynamodb`, version 3; the package is loaded at the first call
+ * @param client a DynamoDBClient of `@aws-sdk/client-dynamodb`, version 3.363 or later, or a DynamoDBDocumentClient; the package is
+ *   loaded at the first call
  */
 export function dynamodb(client: { send: unknown }, options?: DynamoDBOptions): LeaseStore;

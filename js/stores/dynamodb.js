@@ -4,9 +4,9 @@
 // A write puts the item if the token of the present one is its predecessor's. Reads are consistent: those that are not may
 // come from a replica that lags. Another Region's replica of a global table lags, too, and its conditions see only itself.
 
-const { configError, describe, needsPackage } = require('../messages/errors.js');
+const { configError, describe } = require('../messages/errors.js');
 const { ownOf, propertyOf } = require('../ids/properties.js');
-const { createSend } = require('./aws.js');
+const { createSend, loadDynamoDB } = require('./aws.js');
 const { readOptions } = require('./options.js');
 const { createRegister, decode } = require('./register.js');
 
@@ -16,15 +16,6 @@ const { createRegister, decode } = require('./register.js');
 /** Of a scan. @typedef {{ Items?: Item[], LastEvaluatedKey?: object }} Page */
 
 const CLIENT = 'dynamodb() takes a DynamoDBClient of @aws-sdk/client-dynamodb';
-
-/** A literal name, in a `try`, for bundlers. */
-function loadCommands() {
-  try {
-    return /** @type {{ [name: string]: unknown }} */ (require('@aws-sdk/client-dynamodb'));
-  } catch (cause) {
-    throw needsPackage('a lease from DynamoDB', '@aws-sdk/client-dynamodb', cause);
-  }
-}
 
 /** Creates a table for records. @param {string} table */
 const creation = (table) =>
@@ -42,7 +33,7 @@ function dynamodb(client, options) {
     );
   }
   const name = `dynamodb:${table}/${namespace}`;
-  const sendCommand = createSend(client, CLIENT, loadCommands);
+  const sendCommand = createSend(client, CLIENT, loadDynamoDB);
   /** @param {string} key */
   const idOf = (key) => ({ id: { S: `${namespace}#${key}` } });
 

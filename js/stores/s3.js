@@ -5,9 +5,9 @@
 // A write first reads the object and compares its token. Then it puts the new one if the ETag is still the one of that reply,
 // or, where there was none, if there still is none. A store may ignore that: before its first write, a register tries it.
 
-const { configError, describe, needsPackage } = require('../messages/errors.js');
+const { configError, describe } = require('../messages/errors.js');
 const { NONE, ownOf, propertyOf } = require('../ids/properties.js');
-const { createSend } = require('./aws.js');
+const { createSend, loadS3 } = require('./aws.js');
 const { readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');
 
@@ -21,15 +21,6 @@ const CLIENT = 's3() takes an S3Client of @aws-sdk/client-s3';
 
 /** An ETag that no object has. */
 const NO_ETAG = '"00000000000000000000000000000000"';
-
-/** A literal name, in a `try`, for bundlers. */
-function loadCommands() {
-  try {
-    return /** @type {{ [name: string]: unknown }} */ (require('@aws-sdk/client-s3'));
-  } catch (cause) {
-    throw needsPackage('a lease from S3', '@aws-sdk/client-s3', cause);
-  }
-}
 
 /** @param {Failure} failure */
 const statusOf = ({ $metadata }) => $metadata?.httpStatusCode ?? 0;
@@ -53,7 +44,7 @@ function s3(client, options) {
     );
   }
   const name = `s3:${bucket}/${prefix}/${namespace}`;
-  const sendCommand = createSend(client, CLIENT, loadCommands);
+  const sendCommand = createSend(client, CLIENT, loadS3);
   let isProbed = false;
 
   /** @type {typeof sendCommand} */

@@ -2,9 +2,9 @@
 // DynamoDB by a URL, `dynamodb://REGION/TABLE`, through `@aws-sdk/client-dynamodb`.
 
 const { configError } = require('../../messages/errors.js');
+const { loadDynamoDB } = require('../aws.js');
 const { dynamodb } = require('../dynamodb.js');
 const { checkKeys, isEndpoint, tls } = require('./aws.js');
-const { loadClient } = require('./client.js');
 
 /** @import { Server } from '../types.d.ts' */
 
@@ -21,10 +21,8 @@ function check(where, url) {
 }
 
 /** @type {Server['connect']} */
-async function connect(url, { own, options }) {
-  const { DynamoDBClient } = /** @type {Sdk} */ (
-    loadClient('@aws-sdk/client-dynamodb', url, () => require('@aws-sdk/client-dynamodb'))
-  );
+async function connect(_, { own, options }) {
+  const { DynamoDBClient } = /** @type {Sdk} */ (loadDynamoDB());
   const endpoint = own.searchParams.get('endpoint') ?? undefined;
   const client = new DynamoDBClient({ region: own.hostname, endpoint });
   const table = decodeURIComponent(own.pathname.slice(1)) || undefined;

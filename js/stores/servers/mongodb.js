@@ -7,7 +7,7 @@ const { clearTimeout, setTimeout } = require('../../runtime/time.js');
 const { mongodb } = require('../mongodb.js');
 const { addressesOf } = require('../url.js');
 const { all, oneOf, readFileOf, text } = require('../url-options.js');
-const { loadClient } = require('./client.js');
+const { lacksClient } = require('./client.js');
 
 /** @import { LeaseStore, Server } from '../types.d.ts' */
 
@@ -66,9 +66,18 @@ function toDriver(own) {
   return `${protocol}//${login}${servers}${pathname || '/'}${search && url.search}`;
 }
 
+/** @param {URL} url */
+function load(url) {
+  try {
+    return /** @type {Driver} */ (require('mongodb'));
+  } catch (cause) {
+    throw lacksClient('mongodb', url, cause);
+  }
+}
+
 /** @type {Server['connect']} */
 async function connect(url, { own, options, server }) {
-  const driver = /** @type {Driver} */ (loadClient('mongodb', url, () => require('mongodb')));
+  const driver = load(url);
   const { MongoClient } = driver;
   for (const name of FILES) {
     if (own.searchParams.has(name)) await readFileOf(name, own.searchParams, server);

@@ -8,7 +8,7 @@ const { guardStream, ignoreErrors } = require('../sockets.js');
 const { promised, runMysql } = require('../sql-clients.js');
 const { sqlRegister } = require('../sql-register.js');
 const { all, text } = require('../url-options.js');
-const { KEEP_ALIVE_MS, loadClient } = require('./client.js');
+const { KEEP_ALIVE_MS, lacksClient } = require('./client.js');
 
 /**
  * @import { Socket as NodeSocket } from 'node:net'
@@ -54,9 +54,18 @@ const options = {
   ...all(text, 'maxIdle maxPreparedStatements queueLimit resetOnRelease waitForConnections'),
 };
 
+/** @param {URL} url */
+function load(url) {
+  try {
+    return /** @type {Mysql2} */ (/** @type {unknown} */ (require('mysql2')));
+  } catch (cause) {
+    throw lacksClient('mysql2', url, cause);
+  }
+}
+
 /** @type {Server['connect']} */
 async function connect(url, { own, options }) {
-  const mysql2 = /** @type {Mysql2} */ (loadClient('mysql2', url, () => require('mysql2')));
+  const mysql2 = load(url);
   const net = require('node:net');
   own.protocol = 'mysql:';
   /** @type {NodeSocket | undefined} */

@@ -6,7 +6,7 @@ const { configError } = require('../../messages/errors.js');
 const { postgres } = require('../postgres.js');
 const { guardStream, ignoreErrors } = require('../sockets.js');
 const { all, oneOf, readFileOf, text } = require('../url-options.js');
-const { KEEP_ALIVE_MS, loadClient } = require('./client.js');
+const { KEEP_ALIVE_MS, lacksClient } = require('./client.js');
 
 /** @import { Server, Streaming } from '../types.d.ts' */
 
@@ -58,9 +58,18 @@ async function checkFilesOfPg({ searchParams }, server) {
   }
 }
 
+/** @param {URL} url */
+function load(url) {
+  try {
+    return /** @type {Pg} */ (require('pg'));
+  } catch (cause) {
+    throw lacksClient('pg', url, cause);
+  }
+}
+
 /** @type {Server['connect']} */
 async function connect(url, { own, options, server }) {
-  const pg = /** @type {Pg} */ (loadClient('pg', url, () => require('pg')));
+  const pg = load(url);
   await checkFilesOfPg(own, server);
   /** @type {Streaming | undefined} */
   let connection;

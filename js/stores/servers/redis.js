@@ -5,7 +5,7 @@ const { noteClient } = require('../../messages/causes.js');
 const { redis } = require('../redis.js');
 const { guardStream } = require('../sockets.js');
 const { all, oneOf, text } = require('../url-options.js');
-const { KEEP_ALIVE_MS, loadClient } = require('./client.js');
+const { KEEP_ALIVE_MS, lacksClient } = require('./client.js');
 
 /** @import { LeaseStore, Server, Socket, StoreOptions } from '../types.d.ts' */
 
@@ -21,6 +21,8 @@ const { KEEP_ALIVE_MS, loadClient } = require('./client.js');
  * @property {() => Promise<unknown>} quit
  */
 
+/** What it exports. @typedef {new (url: string, options: object) => IORedis} Client */
+
 /**
  * As an application's, but with a client that no application has.
  * @type {(client: IORedis, options: StoreOptions, isOurs: true) => LeaseStore}
@@ -35,11 +37,18 @@ const options = {
   ...all(text, 'username password db path keyPrefix connectionName clientInfoTag'),
 };
 
+/** @param {URL} url */
+function load(url) {
+  try {
+    return /** @type {Client} */ (/** @type {unknown} */ (require('ioredis')));
+  } catch (cause) {
+    throw lacksClient('ioredis', url, cause);
+  }
+}
+
 /** @type {Server['connect']} */
 async function connect(url, { own, options }) {
-  const Redis = /** @type {new (url: string, options: object) => IORedis} */ (
-    loadClient('ioredis', url, () => require('ioredis'))
-  );
+  const Redis = load(url);
   // The calls connect, since the client's own retry timer would keep the process alive.
   const client = new Redis(own.href, {
     lazyConnect: true,

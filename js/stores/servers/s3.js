@@ -2,10 +2,10 @@
 // S3 by a URL, `s3://BUCKET/PREFIX?region=...`, through `@aws-sdk/client-s3`.
 
 const { configError } = require('../../messages/errors.js');
+const { loadS3 } = require('../aws.js');
 const { s3 } = require('../s3.js');
 const { all, text } = require('../url-options.js');
 const { checkKeys, isEndpoint, tls } = require('./aws.js');
-const { loadClient } = require('./client.js');
 
 /** @import { Server } from '../types.d.ts' */
 
@@ -29,10 +29,8 @@ function check(where, url) {
 }
 
 /** @type {Server['connect']} */
-async function connect(url, { own, options }) {
-  const { S3Client } = /** @type {Sdk} */ (
-    loadClient('@aws-sdk/client-s3', url, () => require('@aws-sdk/client-s3'))
-  );
+async function connect(_, { own, options }) {
+  const { S3Client } = /** @type {Sdk} */ (loadS3());
   const { region, endpoint } = Object.fromEntries(own.searchParams);
   const client = new S3Client({ region, endpoint, ...(endpoint !== undefined && PLAIN) });
   const prefix = decodeURIComponent(own.pathname).replace(/^[/]|[/]$/g, '') || undefined;
