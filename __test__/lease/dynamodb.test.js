@@ -264,11 +264,12 @@ describe('by URL', () => {
       ['dynamodb://AKIAgeheim@eu-central-1/ids', /has a login: remove it/],
       [
         'dynamodb://eu-central-1/ids?secretAccessKey=geheim',
-        /an option, which its client does not/,
+        /an option, which its client does not know.*AWS_PROFILE/,
       ],
       ['dynamodb://eu-central-1:8000/ids', /must name a Region and a table/],
       ['dynamodb:///ids', /must name a Region and a table/],
       ['dynamodb://localhost.local/ids', /must name a Region and a table/],
+      ['dynamodb://eu-central-1/ids?endpoint=http://a:geheim%40b', /URL .* without login/],
       ['dynamodb://eu-central-1/ids?endpoint=localhost:8000', /must be a URL that begins with/],
       ['dynamodb://eu-central-1/a/b', /table must be the name of a table/],
     ]) {

@@ -131,6 +131,8 @@ export type Check = ((value: string) => boolean) & { expected?: string };
 export interface Server {
   /** How to turn TLS on, for errors. */
   tls: string;
+  /** Where its client finds its keys, if a URL never has any: for errors. */
+  keys?: string;
   /** The options that its client knows. */
   options: Record<string, Check>;
   /** Further checks. `where`: the URL's name in errors. */

@@ -40,7 +40,7 @@ const OF_TLS = /ssl|tls|secure|cert|ca$|^key|verif|encrypt/i;
  * @param {URL} url
  * @param {Server} server
  */
-function checkOptions(url, { tls, options: ofClient, check: checkMore }) {
+function checkOptions(url, { keys, tls, options: ofClient, check: checkMore }) {
   const { pathname, hash, searchParams } = url;
   /** @type {Record<string, Check>} */
   const options = { namespace: text, ...ofClient };
@@ -56,9 +56,11 @@ function checkOptions(url, { tls, options: ofClient, check: checkMore }) {
     const remedy = OF_TLS.test(name) ? `. For TLS, ${tls}` : '';
     if (check === undefined) {
       // What follows the '&' of a password is no name.
-      const quoted = names.some(isSecretOption) ? 'an option' : `the option '${name}'`;
+      const hasSecret = names.some(isSecretOption);
+      const quoted = hasSecret ? 'an option' : `the option '${name}'`;
+      const instead = hasSecret && keys !== undefined ? `. ${keys}` : '';
       throw configError(
-        `${where} has ${quoted}, which its client does not know${remedy}. It knows ${Object.keys(options).join(', ')}; case matters`,
+        `${where} has ${quoted}, which its client does not know${remedy}. It knows ${Object.keys(options).join(', ')}; case matters${instead}`,
       );
     }
     const values = searchParams.getAll(name);

@@ -4,7 +4,7 @@
 const { configError } = require('../../messages/errors.js');
 const { loadDynamoDB } = require('../aws.js');
 const { dynamodb } = require('../dynamodb.js');
-const { checkKeys, isEndpoint, tls } = require('./aws.js');
+const { checkKeys, isEndpoint, keys, tls } = require('./aws.js');
 
 /** @import { Server } from '../types.d.ts' */
 
@@ -30,4 +30,4 @@ async function connect(_, { own, options }) {
 }
 
 /** @type {Server} */
-module.exports = { tls, options: { endpoint: isEndpoint }, check, connect };
+module.exports = { keys, tls, options: { endpoint: isEndpoint }, check, connect };

@@ -5,7 +5,7 @@ const { configError } = require('../../messages/errors.js');
 const { loadS3 } = require('../aws.js');
 const { s3 } = require('../s3.js');
 const { all, text } = require('../url-options.js');
-const { checkKeys, isEndpoint, tls } = require('./aws.js');
+const { checkKeys, isEndpoint, keys, tls } = require('./aws.js');
 
 /** @import { Server } from '../types.d.ts' */
 
@@ -39,4 +39,10 @@ async function connect(_, { own, options }) {
 }
 
 /** @type {Server} */
-module.exports = { tls, options: { ...all(text, 'region'), endpoint: isEndpoint }, check, connect };
+module.exports = {
+  keys,
+  tls,
+  options: { ...all(text, 'region'), endpoint: isEndpoint },
+  check,
+  connect,
+};
