@@ -74,7 +74,7 @@ impl Stored {
         let text = block.get(HEAD_BYTES..)?.get(..len)?;
         let (turn, token) = (number(8)?, Token(number(16)?));
         let stored = Stored { turn, token, text: String::from_utf8(text.to_vec()).ok()? };
-        (turn > 0 && block.starts_with(&stored.to_bytes())).then_some(stored)
+        block.starts_with(&stored.to_bytes()).then_some(stored)
     }
 }
 
