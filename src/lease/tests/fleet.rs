@@ -577,6 +577,11 @@ impl Fleet {
                 clocks.wall - EPOCH - self.time
             );
         }
+        let host = &self.hosts[at];
+        let is_used = host.pages.iter().any(|page| page.users & 1 << number != 0);
+        let (has_page, has_lock) = (driver.machine().has_page(), host.lock == Some(number));
+        assert!(has_page || !is_used, "a lease knows of its page");
+        assert!(next != Next::End || !has_page && !has_lock, "a lease that has ended has nothing");
         self.processes[id].driver = Some(driver);
         for report in &reports {
             self.report(id, report);
@@ -600,12 +605,6 @@ impl Fleet {
                     .collect::<Vec<_>>()
                     .join(" ");
                 *self.counts.ends.entry(why).or_default() += 1;
-                let host = &self.hosts[at];
-                let is_used = host.pages.iter().any(|page| page.users & 1 << number != 0);
-                assert!(
-                    !is_used && host.lock != Some(number),
-                    "a lease that has ended uses no page"
-                );
                 self.gone(id);
                 if self.processes[id].is_restarting {
                     let pause = self.random.i64(5 * SECOND..10 * SECOND);

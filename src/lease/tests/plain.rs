@@ -832,3 +832,15 @@ fn a_worker_id_that_cannot_be_used_keeps_nobody_of_a_directory_from_waiting_for_
         assert!(fleet.issues(1), "{:?}", fleet.log);
     }
 }
+
+#[test]
+fn a_call_of_a_lease_that_opens_may_take_longer_than_one_of_a_renewal() {
+    let limits = Limits { ttl: 1000, max_clock_skew: 500, max_ahead: 0 };
+    let patience = Patience { wait: 10 * SECOND, call: 5000 };
+    let mut fleet = Fleet::new(Plan { limits, patience, ..ONE });
+    fleet.plan(0, Deed::Reach(Network::Fine(400)));
+    fleet.plan(0, Deed::Boot(0));
+    fleet.run(10 * SECOND);
+    let opened = fleet.log.iter().any(|(.., report)| matches!(report, Report::Open(_)));
+    assert!(opened, "{:?}", fleet.log);
+}
