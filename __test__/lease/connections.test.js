@@ -196,7 +196,7 @@ const withoutTls = (scheme, search) => [
   'a server without TLS',
   (server) => changed(server, (url) => Object.assign(url, { search })).replace(/^\w+/, scheme),
   // Redis answers nothing to what is no command. The end of a connection may come before etcd's answer.
-  /^(Cannot agree on TLS with|Redis .* did not answer|etcd .* closed the connection .* uses TLS)/,
+  /^(Cannot agree on TLS with|Redis .* did not answer|etcd .* closed the connection .* uses TLS|MongoDB .* showed no primary: .* uses TLS)/,
   scheme === 'rediss' ? 2000 : undefined,
 ];
 
@@ -212,6 +212,7 @@ const REFUSED = {
     withoutTls('mysql', '?ssl={"rejectUnauthorized":true}'),
   ],
   redis: [wrongPassword('redis'), unknownDatabase('/99'), withoutTls('rediss', '')],
+  mongodb: [withoutTls('mongodb', '?tls=true')],
   etcd: [withoutTls('etcds', '')],
   zookeeper: [withoutTls('zookeepers', '')],
 };
@@ -634,7 +635,10 @@ describe('connections', { concurrency: 3 }, () => {
             message.includes(`${PRODUCTS[engine]} at 127.0.0.1:${own.server.port}`),
             message,
           );
-          assert.doesNotMatch(inspect(error), /geheim|postgres:\/\/|mysql:\/\/|redis:\/\//);
+          assert.doesNotMatch(
+            inspect(error),
+            /geheim|postgres:\/\/|mysql:\/\/|redis:\/\/|mongodb:\/\//,
+          );
         });
       }
     });

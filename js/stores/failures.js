@@ -101,6 +101,12 @@ const PHASES = [
     say: (server) => `${server} is read-only: use the address of the primary`,
   },
   {
+    // With an error of a connection, that is its cause.
+    messages: /^server selection timed out/i,
+    say: (server) =>
+      `${server} showed no primary: check that it runs and has one, that the URL uses TLS if the port does, and that this host can reach its members at the addresses in rs.conf()`,
+  },
+  {
     messages: /replica set member to use read ?concern|\blinearizable\b/i,
     isFinal: true,
     say: (server) =>
@@ -132,7 +138,7 @@ const PHASES = [
     codes:
       /^(ECONNREFUSED|E(HOST|NET)(UNREACH|DOWN)|ETIMEDOUT|EADDRNOTAVAIL|ENOENT|UND_ERR_CONNECT_TIMEOUT|NR_CLOSED)$/,
     messages:
-      /max retries per request|connect(ion)? time-?out|timeout expired|server selection timed out|client is closed|no available hosts|ConnectionRefused|(Host|Network)Unreachable|TimedOut/i,
+      /max retries per request|connect(ion)? time-?out|timeout expired|client is closed|no available hosts|ConnectionRefused|(Host|Network)Unreachable|TimedOut/i,
     say: (server) => `Cannot reach ${server}: check that it runs and that this host can reach it`,
   },
   {
