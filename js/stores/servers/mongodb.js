@@ -1,15 +1,13 @@
 'use strict';
-// MongoDB by a URL, through `mongodb`. The driver's connections and its monitors keep the process alive, and cannot be
-// told not to. So they end when no call has been under way for a moment, and the next call connects.
+// MongoDB by a URL, through `mongodb`.
 
-const { noteClient } = require('../../messages/causes.js');
-const { clearTimeout, setTimeout } = require('../../runtime/time.js');
 const { mongodb } = require('../mongodb.js');
 const { addressesOf } = require('../url.js');
 const { all, oneOf, readFileOf, text } = require('../url-options.js');
 const { lacksClient } = require('./client.js');
+const { whileUsed } = require('./idle.js');
 
-/** @import { LeaseStore, Server } from '../types.d.ts' */
+/** @import { Server } from '../types.d.ts' */
 
 /**
  * What is used of `mongodb`.
@@ -23,9 +21,6 @@ const { lacksClient } = require('./client.js');
  * @property {(event: string, listener: (event: { failure?: unknown }) => void) => void} on
  * @property {(isForced: boolean) => Promise<void>} close
  */
-
-/** How long connections outlive the last call, ms: a renewal has two calls. */
-const IDLE_MS = 100;
 
 /** The driver's own limit of finding the primary is 30 s. Most calls have less, and then say only that they took too long. */
 const SELECTION_MS = '2000';
@@ -58,12 +53,12 @@ function toDriver(own) {
   const url = new URL(own);
   const servers = own.protocol === 'mongodb:' ? addressesOf(own).join(',') : own.host;
   for (const name of ['host', ...DROPPED]) url.searchParams.delete(name);
-  const { searchParams, username, password, protocol, pathname, search } = url;
+  const { searchParams, username, password, protocol, pathname } = url;
   if (!searchParams.has('serverSelectionTimeoutMS')) {
     searchParams.set('serverSelectionTimeoutMS', SELECTION_MS);
   }
   const login = username && `${username}${password && `:${password}`}@`;
-  return `${protocol}//${login}${servers}${pathname || '/'}${search && url.search}`;
+  return `${protocol}//${login}${servers}${pathname || '/'}${url.search}`;
 }
 
 /** @param {URL} url */
@@ -83,65 +78,13 @@ async function connect(url, { own, options, server }) {
     if (own.searchParams.has(name)) await readFileOf(name, own.searchParams, server);
   }
   const address = toDriver(own);
-  const { name } = mongodb(new MongoClient(address), options);
-  /** @type {{ client: Client, store: LeaseStore } | undefined} */
-  let current;
-  /** @type {unknown} */
-  let lastError;
-  let calls = 0;
-  /** @type {NodeJS.Timeout | undefined} */
-  let idle;
-
-  function open() {
+  return whileUsed((note) => {
     const client = new MongoClient(address);
-    lastError = undefined;
     // Of servers that cannot be reached, a call says only that it found no primary.
-    client.on('serverHeartbeatFailed', ({ failure }) => {
-      lastError = noteClient(failure);
-    });
-    client.on('serverHeartbeatSucceeded', () => {
-      lastError = undefined;
-    });
-    return { client, store: mongodb(client, options) };
-  }
-
-  async function end() {
-    clearTimeout(idle);
-    const { client } = current ?? {};
-    current = undefined;
-    await client?.close(true);
-  }
-  const drop = () => void end().catch(() => {});
-
-  /**
-   * @template Reply
-   * @param {(store: LeaseStore) => Promise<Reply>} send
-   */
-  async function call(send) {
-    clearTimeout(idle);
-    calls++;
-    current ??= open();
-    try {
-      return await send(current.store);
-    } finally {
-      calls--;
-      if (calls === 0) idle = setTimeout(drop, IDLE_MS).unref();
-    }
-  }
-
-  return {
-    store: {
-      name,
-      now: (options) => call((store) => store.now(options)),
-      read: (key, options) => call((store) => store.read(key, options)),
-      write: (key, record, before, options) =>
-        call((store) => store.write(key, record, before, options)),
-      namespaces: (options) => call(async (store) => store.namespaces?.(options) ?? []),
-    },
-    causeOf: () => lastError,
-    drop,
-    end,
-  };
+    client.on('serverHeartbeatFailed', ({ failure }) => note(failure));
+    client.on('serverHeartbeatSucceeded', () => note(undefined));
+    return { store: mongodb(client, options), close: () => client.close(true) };
+  });
 }
 
 /** @type {Server} */
