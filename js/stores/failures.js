@@ -121,7 +121,7 @@ const PHASES = [
   {
     messages: /^(MOVED|ASK) \d/,
     say: (server) =>
-      `${server} is one node of a cluster: pass a client of all its nodes, redis(new Cluster([...])) of ioredis`,
+      `${server} is one node of a cluster: add ?cluster=true to its URL, or pass a client of all nodes, as redis(new Cluster([...])) of ioredis`,
   },
   {
     codes: /^(53300|ER_(USER_LIMIT_REACHED|CON_COUNT_ERROR|TOO_MANY_USER_CONNECTIONS))$/,

@@ -13,6 +13,7 @@ const { configError, describe } = require('../messages/errors.js');
 const { checkClient, readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');
 const { NONE } = require('../ids/properties.js');
+const { untilAborted } = require('../runtime/limits.js');
 
 /** @import { StoreOptions } from './store.d.ts' */
 
@@ -30,7 +31,17 @@ const { NONE } = require('../ids/properties.js');
  * }} NodeRedis
  */
 
-/** A client or a Cluster. @typedef {Client & { call(...words: string[]): Promise<unknown> }} IORedis */
+/** A cluster of `redis`. @typedef {Omit<NodeRedis, 'sendCommand'> & {
+ *   sendCommand(key: string | undefined, isReadonly: boolean, words: string[], options: object): Promise<unknown>,
+ *   masters: object[],
+ *   nodeClient(node: object): Promise<NodeRedis> | NodeRedis,
+ * }} NodeRedisCluster
+ */
+
+/**
+ * A client, or a Cluster, which has its nodes.
+ * @typedef {Client & { call(...words: string[]): Promise<unknown>, nodes?: (role: 'master') => IORedis[] }} IORedis
+ */
 
 /** The application may select another database on its connection. A script's own selection ends with it. */
 const SELECT = `
@@ -51,17 +62,43 @@ if (found and string.sub(found, 1, 16)) ~= (ARGV[3] or false) then return {0, fo
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return {1}`;
 
-const CLIENTS = 'redis() takes a client of ioredis or redis, or a Cluster of ioredis';
+const CLIENTS = 'redis() takes a client or a cluster, of ioredis or redis';
 
 /** A pattern of Redis for a text itself. @param {string} text */
 const patternOf = (text) => text.replace(/[\\*?[\]]/g, '\\$&');
 
 /**
  * In node-redis, sendCommand takes an array of words; in ioredis, a Command object.
- * @param {NodeRedis | IORedis} client
- * @returns {client is NodeRedis}
+ * @param {NodeRedis | NodeRedisCluster | IORedis} client
+ * @returns {client is NodeRedis | NodeRedisCluster}
  */
 const isOfNodeRedis = (client) => 'isOpen' in client && typeof client.sendCommand === 'function';
+
+/**
+ * A cluster of `redis` does not notice that a node is gone: a call to it waits until it is back. After a call that has failed,
+ * this one goes to any node. That names the right one, and the cluster asks who its nodes are.
+ * @param {NodeRedisCluster} cluster
+ * @param {string} key
+ */
+function throughCluster(cluster, key) {
+  let hasFailed = false;
+  /**
+   * @param {string[]} words
+   * @param {AbortSignal} abortSignal
+   */
+  return async (words, abortSignal) => {
+    const first = hasFailed ? undefined : key;
+    const send = () => cluster.sendCommand(first, false, words, { abortSignal });
+    try {
+      const reply = await untilAborted(abortSignal, send);
+      hasFailed = false;
+      return reply;
+    } catch (failure) {
+      hasFailed = true;
+      throw failure;
+    }
+  };
+}
 
 /**
  * @param {{ eval: unknown }} given
@@ -72,26 +109,33 @@ function redis(given, options, isOurs = false) {
   checkClient(given, { eval: 'function' }, CLIENTS);
   const { namespace } = readOptions(options);
   const name = `redis:${namespace}`;
-  const client = /** @type {NodeRedis | IORedis} */ (/** @type {unknown} */ (given));
+  const key = `snowdrift:${namespace}:records`;
+  const client = /** @type {NodeRedis | NodeRedisCluster | IORedis} */ (
+    /** @type {unknown} */ (given)
+  );
   const isNodeRedis = isOfNodeRedis(client);
   if (!isNodeRedis) checkClient(client, { call: 'function' }, CLIENTS);
-  // Its sendCommand takes other arguments.
-  else if ('masters' in client) throw configError(`${CLIENTS}; this is a cluster of redis`);
+  const cluster = isNodeRedis && 'masters' in client ? client : undefined;
+  const toCluster = cluster && throughCluster(cluster, key);
   /**
    * Version 5 takes a command that is not sent yet out of its queue when `abortSignal` aborts. ioredis cannot.
    * @param {string[]} words
    * @param {AbortSignal} abortSignal
+   * @param {NodeRedis | IORedis} [node] of a cluster
    * @returns {Promise<unknown>}
    */
-  async function send(words, abortSignal) {
+  async function send(words, abortSignal, node) {
     const [name, ...rest] = words;
     if (isNodeRedis && !client.isOpen) {
       throw configError('the client of redis is not connected: await client.connect() first');
     }
+    const one = node ?? /** @type {NodeRedis | IORedis} */ (client);
     // keyPrefix needs to know which words are keys. Some versions of ioredis do not, for a name in upper case.
-    const reply = isNodeRedis
-      ? await client.sendCommand(words, { abortSignal })
-      : await client.call(name.toLowerCase(), ...rest);
+    const reply = isOfNodeRedis(one)
+      ? await (node === undefined && toCluster
+          ? toCluster(words, abortSignal)
+          : one.sendCommand(words, { abortSignal }))
+      : await one.call(name.toLowerCase(), ...rest);
     if (reply !== undefined) return reply;
     throw configError(
       `${name} got no reply from its client, which calls back: create the client without legacyMode, or pass client.v4`,
@@ -99,9 +143,8 @@ function redis(given, options, isOurs = false) {
   }
   /** What ioredis puts before each key of a script. */
   const keyPrefix = client.options?.keyPrefix ?? '';
-  const key = `snowdrift:${namespace}:records`;
-  /** Its number as text. @type {string | undefined} */
-  let database;
+  /** Its number as text. A cluster has one. @type {string | undefined} */
+  let database = cluster && '';
 
   /** @param {AbortSignal} signal */
   async function findDatabase(signal) {
@@ -140,6 +183,13 @@ function redis(given, options, isOurs = false) {
     return send(['EVAL', script, '1', key, isOurs ? '' : number, ...values], signal);
   }
 
+  /** Each has the keys of its slots. @returns {Promise<(NodeRedis | IORedis)[]>} */
+  async function nodesOf() {
+    if (cluster) return Promise.all(cluster.masters.map((node) => cluster.nodeClient(node)));
+    const one = /** @type {NodeRedis | IORedis} */ (client);
+    return (isOfNodeRedis(one) ? undefined : one.nodes?.('master')) ?? [one];
+  }
+
   return createRegister({
     name,
     mayForget: true,
@@ -167,16 +217,18 @@ function redis(given, options, isOurs = false) {
 
     async namespaces(signal) {
       const names = new Set();
-      let cursor = '0';
-      do {
-        signal.throwIfAborted();
-        const pattern = `${patternOf(keyPrefix)}snowdrift:*:records`;
-        const scan = ['SCAN', cursor, 'MATCH', pattern, 'COUNT', '1000'];
-        const reply = await send(scan, signal);
-        const [next, keys] = /** @type {[unknown, unknown[]]} */ (reply);
-        for (const key of keys) names.add(String(key).slice(keyPrefix.length).split(':')[1]);
-        cursor = String(next);
-      } while (cursor !== '0');
+      for (const node of await nodesOf()) {
+        let cursor = '0';
+        do {
+          signal.throwIfAborted();
+          const pattern = `${patternOf(keyPrefix)}snowdrift:*:records`;
+          const scan = ['SCAN', cursor, 'MATCH', pattern, 'COUNT', '1000'];
+          const reply = await send(scan, signal, node);
+          const [next, keys] = /** @type {[unknown, unknown[]]} */ (reply);
+          for (const key of keys) names.add(String(key).slice(keyPrefix.length).split(':')[1]);
+          cursor = String(next);
+        } while (cursor !== '0');
+      }
       return [...names];
     },
   });

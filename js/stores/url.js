@@ -38,9 +38,11 @@ const LONGEST_HOST = 253;
 
 /** Those whose URL takes several servers. @type {Set<Product>} */
 const LISTED = new Set(['MongoDB', 'etcd', 'ZooKeeper']);
-const LIST = /^((?:mongodb|etcds?|zookeepers?):\/\/(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(.*)$/is;
+const LIST =
+  /^((?:mongodb|rediss?|etcds?|zookeepers?):\/\/(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(.*)$/is;
 /** A login before each server: a parser would take all but the last server for the password. */
-const LOGINS = /^(?:mongodb|etcds?|zookeepers?):\/\/[^/?#]*@[^/?#]*@/i;
+const LOGINS =
+  /^(?:(?:mongodb|etcds?|zookeepers?):\/\/[^/?#]*@|rediss?:\/\/[^/?#]*@[^/?#@]*,)[^/?#]*@/i;
 /** Characters. It lists some servers and the files of keys; what is longer is no URL, and takes long to read. */
 const MOST_OF_URL = 32_768;
 const ADDRESS = /^(\[[\da-f:.]{2,45}\]|[^\s:,[\]]{1,253})(:\d{1,5})?$/i;
@@ -171,7 +173,7 @@ const productOf = ({ protocol }) => SERVERS[protocol].product;
 const ttlOf = ({ protocol }) => SERVERS[protocol].ttl;
 
 /** Whether a URL may have several servers. @param {URL} url */
-const isListed = (url) => LISTED.has(productOf(url));
+const isListed = (url) => LISTED.has(productOf(url)) || url.searchParams.has('cluster');
 
 /** A server's name in errors: 'PostgreSQL at db:5432', 'DynamoDB at eu-central-1/ids'. @param {URL} url */
 function serverOf(url) {

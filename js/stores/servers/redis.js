@@ -2,12 +2,15 @@
 // Redis by a URL, through `ioredis`.
 
 const { noteClient } = require('../../messages/causes.js');
+const { configError } = require('../../messages/errors.js');
 const { redis } = require('../redis.js');
 const { guardStream } = require('../sockets.js');
+const { addressesOf, loginOf } = require('../url.js');
 const { all, oneOf, text } = require('../url-options.js');
 const { KEEP_ALIVE_MS, lacksClient } = require('./client.js');
+const { whileUsed } = require('./idle.js');
 
-/** @import { LeaseStore, Server, Socket, StoreOptions } from '../types.d.ts' */
+/** @import { LeaseStore, Server, Socket, StoreOptions, Streaming } from '../types.d.ts' */
 
 /**
  * What is used of a client of `ioredis`.
@@ -21,11 +24,27 @@ const { KEEP_ALIVE_MS, lacksClient } = require('./client.js');
  * @property {() => Promise<unknown>} quit
  */
 
-/** What it exports. @typedef {new (url: string, options: object) => IORedis} Client */
+/**
+ * What is used of its Cluster.
+ * @typedef {object} Cluster
+ * @property {unknown} eval
+ * @property {{ (event: '+node', listener: (node: Streaming) => void): void, (event: 'node error', listener: (error: Error) => void): void, (event: 'ready', listener: () => void): void }} on
+ * @property {(role: 'all') => { stream?: Socket | null }[]} nodes
+ * @property {() => void} disconnect
+ */
+
+/**
+ * @typedef {(new (url: string, options: object) => IORedis) & {
+ *   Cluster: new (nodes: string[], options: object) => Cluster,
+ * }} IORedisModule
+ */
+
+/** A cluster's node may take so long to name the others, ms: a call has its own limit. */
+const REFRESH_MS = 5000;
 
 /**
  * As an application's, but with a client that no application has.
- * @type {(client: IORedis, options: StoreOptions, isOurs: true) => LeaseStore}
+ * @type {(client: { eval: unknown }, options: StoreOptions, isOurs: true) => LeaseStore}
  */
 const ownRedis = redis;
 
@@ -35,12 +54,72 @@ const options = {
   tls: oneOf('RedisCloudFixed', 'RedisCloudFlexible'),
   family: oneOf('0', '4', '6'),
   ...all(text, 'username password db path keyPrefix connectionName clientInfoTag'),
+  // Our own.
+  cluster: oneOf('true'),
+  host: text,
 };
+
+/** What a cluster has not. */
+const OF_ONE = ['tls', 'db', 'path', 'clientInfoTag'];
+
+/** @type {NonNullable<Server['check']>} */
+function check(where, { pathname, searchParams }) {
+  if (!searchParams.has('cluster')) {
+    if (!searchParams.has('host')) return;
+    throw configError(
+      `${where} names several servers: add ?cluster=true for the nodes of Redis Cluster, or name one`,
+    );
+  }
+  const own = OF_ONE.find((name) => searchParams.has(name)) ?? (pathname.length > 1 && pathname);
+  if (own) throw configError(`${where} is of a cluster, which has no '${own}': remove it`);
+}
+
+/**
+ * @param {new (nodes: string[], options: object) => Cluster} Cluster
+ * @param {URL} own
+ * @param {StoreOptions} options
+ */
+function connectCluster(Cluster, own, options) {
+  const { protocol, searchParams } = own;
+  /** @param {string} name */
+  const given = (name) => searchParams.get(name) ?? undefined;
+  const { user = given('username'), password = given('password') } = loginOf(own);
+  const redisOptions = {
+    ...{ username: user, password, keepAlive: KEEP_ALIVE_MS },
+    ...{ connectionName: given('connectionName'), family: Number(given('family') ?? 0) },
+    ...(protocol === 'rediss:' && { tls: {} }),
+  };
+  const nodes = addressesOf(own).map((address) => `${protocol}//${address}`);
+  return whileUsed((note) => {
+    const client = new Cluster(nodes, {
+      redisOptions,
+      keyPrefix: given('keyPrefix'),
+      lazyConnect: true,
+      clusterRetryStrategy: null,
+      slotsRefreshTimeout: REFRESH_MS,
+      // A certificate has names.
+      ...(protocol === 'rediss:' && { dnsLookup: keepName }),
+    });
+    client.on('+node', guardStream);
+    client.on('node error', note);
+    client.on('ready', () => note(undefined));
+    return {
+      store: ownRedis(client, options, true),
+      close() {
+        for (const { stream } of client.nodes('all')) stream?.destroy();
+        client.disconnect();
+      },
+    };
+  });
+}
+
+/** @param {string} host @param {(failure: null, host: string) => void} done */
+const keepName = (host, done) => done(null, host);
 
 /** @param {URL} url */
 function load(url) {
   try {
-    return /** @type {Client} */ (/** @type {unknown} */ (require('ioredis')));
+    return /** @type {IORedisModule} */ (/** @type {unknown} */ (require('ioredis')));
   } catch (cause) {
     throw lacksClient('ioredis', url, cause);
   }
@@ -49,6 +128,7 @@ function load(url) {
 /** @type {Server['connect']} */
 async function connect(url, { own, options }) {
   const Redis = load(url);
+  if (own.searchParams.has('cluster')) return connectCluster(Redis.Cluster, own, options);
   // The calls connect, since the client's own retry timer would keep the process alive.
   const client = new Redis(own.href, {
     lazyConnect: true,
@@ -93,4 +173,4 @@ async function connect(url, { own, options }) {
 }
 
 /** @type {Server} */
-module.exports = { tls: "the URL begins with 'rediss://'", options, connect };
+module.exports = { tls: "the URL begins with 'rediss://'", options, check, connect };
