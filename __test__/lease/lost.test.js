@@ -10,9 +10,13 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { storm } = require('../support/amount.js');
 const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
 const { inRounds } = require('../support/lease/rounds.js');
+const { RedisCluster } = require('../support/lease/redis-cluster.js');
 const { ENGINES, Server, missing } = require('../support/lease/servers.js');
 const { limitWait } = require('../support/limit-wait.js');
 const { layouts } = require('../support/support.js');
+
+/** A failover to a replica that lags. */
+const CLUSTER = 'redis-cluster';
 
 const HOLDERS = 4;
 const TTL = 3000;
@@ -37,7 +41,7 @@ class Fleet {
 
   static async start(engine) {
     const fleet = new Fleet();
-    fleet.server = await Server.start(engine);
+    fleet.server = engine === CLUSTER ? await RedisCluster.start() : await Server.start(engine);
     fleet.#options = {
       engine: fleet.server.url,
       datacenterId: 1,
@@ -107,7 +111,7 @@ class Fleet {
 }
 
 describe('a namespace', { concurrency: 2, skip: storm }, () => {
-  for (const engine of ENGINES) {
+  for (const engine of [...ENGINES, CLUSTER]) {
     const scene = async (t) => {
       const fleet = await Fleet.start(engine);
       try {
@@ -148,8 +152,12 @@ describe('a namespace', { concurrency: 2, skip: storm }, () => {
         await fleet.end();
       }
     };
-    test(`${engine}: put back in time under living holders`, { skip: missing(engine) }, (t) =>
-      inRounds('all have noticed, and issue again, in time', () => scene(t)),
+    test(
+      `${engine}: put back in time under living holders`,
+      {
+        skip: missing(engine === CLUSTER ? 'redis' : engine),
+      },
+      (t) => inRounds('all have noticed, and issue again, in time', () => scene(t)),
     );
   }
 });

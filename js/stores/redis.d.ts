@@ -23,6 +23,12 @@ import type { LeaseStore, StoreOptions } from './store';
  * does so with `connectTimeout` and `socketTimeout`. A client of `redis` does not, since each call restarts
  * its socket timeout.
  *
- * @param client a client or a `Cluster` of `ioredis`, or a connected client of `redis`
+ * On Redis Cluster all records of a namespace are on one master. After a failover calls fail until its replica has taken its place and
+ * the client has found it: a few seconds longer than `cluster-node-timeout`.
+ *
+ * As a URL of a lease: `redis://user:password@host:6379/0?namespace=orders`, `rediss:` with TLS, and
+ * `redis://user:password@h1:6379,h2:6379?cluster=true` for a cluster.
+ *
+ * @param client a client or a `Cluster` of `ioredis`, or a connected client or `createCluster()` of `redis`
  */
 export function redis(client: { eval: unknown }, options?: StoreOptions): LeaseStore;

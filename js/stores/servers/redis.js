@@ -85,7 +85,7 @@ function connectCluster(Cluster, own, options) {
   const given = (name) => searchParams.get(name) ?? undefined;
   const { user = given('username'), password = given('password') } = loginOf(own);
   const redisOptions = {
-    ...{ username: user, password, keepAlive: KEEP_ALIVE_MS },
+    ...{ username: user, password, keepAlive: KEEP_ALIVE_MS, enableReadyCheck: false },
     ...{ connectionName: given('connectionName'), family: Number(given('family') ?? 0) },
     ...(protocol === 'rediss:' && { tls: {} }),
   };
@@ -97,6 +97,8 @@ function connectCluster(Cluster, own, options) {
       lazyConnect: true,
       clusterRetryStrategy: null,
       slotsRefreshTimeout: REFRESH_MS,
+      // It needs a right. A node that is not ready refuses, and the call is made again.
+      enableReadyCheck: false,
       // A certificate has names.
       ...(protocol === 'rediss:' && { dnsLookup: keepName }),
     });
