@@ -121,7 +121,15 @@ describe('options of stores', () => {
       const { encoded } = password;
       server.say(`'${password.raw}' was refused`);
       const where = `127.0.0.1:${server.port}`;
-      for (const scheme of ['etcd', 'etcds', 'zookeeper', 'zookeepers']) {
+      for (const scheme of [
+        'etcd',
+        'etcds',
+        'zookeeper',
+        'zookeepers',
+        'mongodb',
+        'redis',
+        'rediss',
+      ]) {
         for (const url of listsOf(scheme, password, where)) {
           const error = await refusal(() => url);
           assert.ok(error instanceof SnowFlakeError, url);

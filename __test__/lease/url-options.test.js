@@ -81,6 +81,7 @@ const SCHEMES = {
         'password=x',
         'username=x',
         'tls=RedisCloudFixed&tls=RedisCloudFixed',
+        ...['cluster=false', 'cluster=', 'host=h2:6379', 'cluster=true&db=1'],
       ],
     ],
     secure: ['tls=RedisCloudFixed'],

@@ -67,7 +67,7 @@ function check(where, { pathname, searchParams }) {
   if (!searchParams.has('cluster')) {
     if (!searchParams.has('host')) return;
     throw configError(
-      `${where} names several servers: add ?cluster=true for the nodes of Redis Cluster, or name one`,
+      `${where} has the option 'host': add ?cluster=true for several nodes of Redis Cluster, or name one server`,
     );
   }
   const own = OF_ONE.find((name) => searchParams.has(name)) ?? (pathname.length > 1 && pathname);
