@@ -49,6 +49,7 @@ const LEFT_TO_GATE = [
   'lease/hosts-chaos.test.js',
   'lease/newest-clients.test.js',
   'lease/oldest-clients.test.js',
+  'lease/sql-clients.test.js',
   'lease/zookeeper',
   // Applications: of storms alone, of packages that few have installed, and of a script of this repository.
   'app/application.test.js',

@@ -4,7 +4,7 @@
 //
 // Run as a script, this file is the process: its argument is JSON, the options of its SnowFlake. With
 // `cached`, it is a CachedSnowFlake. With `engine`, a store's URL, it is leased from there, and tried again
-// until it is had; with `waits`, not before `go()`. It draws every `pause` ms at the latest. It reports each
+// until it is had, or with `sqlClient` by a client that sql() takes; with `waits`, not before `go()`. It draws every `pause` ms at the latest. It reports each
 // warning, and each lease that it loses or renews.
 
 const { fork } = require('node:child_process');
@@ -144,7 +144,16 @@ function countDuplicatesOf(arrays) {
   return duplicates;
 }
 
-async function open({ engine, cached, waits, ...options }) {
+/** A store by a client of docs/stores.md. */
+async function openSql({ name, place }) {
+  const { openSqlClient } = require('./lease/sql-clients.js');
+  const { sql } = require('../../js/stores/sql.js');
+  // Some print, and the IDs go to stdout.
+  console.log = () => {};
+  return sql((await openSqlClient(name, place)).client);
+}
+
+async function open({ engine, cached, waits, sqlClient, ...options }) {
   const { CachedSnowFlake, SnowFlake } = require('../..');
   if (waits) {
     // Loads all that it takes, so that it has a lease soon.
@@ -155,10 +164,11 @@ async function open({ engine, cached, waits, ...options }) {
     await once(process, 'message');
   }
   if (cached) return new CachedSnowFlake(options);
-  if (engine === undefined) return new SnowFlake(options);
+  if (engine === undefined && sqlClient === undefined) return new SnowFlake(options);
+  const store = sqlClient === undefined ? engine : await openSql(sqlClient);
   for (;;) {
     try {
-      return await SnowFlake.lease(engine, options);
+      return await SnowFlake.lease(store, options);
     } catch (failure) {
       if (failure.code === 'ERR_SNOWFLAKE_CONFIG') throw failure;
       await new Promise((resolve) => setTimeout(resolve, 100));

@@ -160,6 +160,11 @@ function sqlRegister(kind, dialect, options, queryOf, foreign) {
     return { record: decode(name, key, stored), now: timeOf(row), row };
   }
 
+  /** @param {unknown} failure of the dialect's `check` */
+  function refuseLocked(failure) {
+    if (foreign?.isLocked(failure)) throw uncommittedError(name);
+  }
+
   /**
    * What has become of a write, as another transaction sees it.
    * @param {string} key
@@ -167,6 +172,7 @@ function sqlRegister(kind, dialect, options, queryOf, foreign) {
    * @param {AbortSignal} signal
    */
   async function lookAgain(key, last, signal) {
+    if (sql.check) await run(sql.check, [], signal).catch(refuseLocked);
     let earlier = sql.returning === '' ? OPEN : last;
     // A clock may have whole milliseconds: then two transactions may begin at one time.
     for (let tries = 0; tries < MAX_TRIES; tries++) {

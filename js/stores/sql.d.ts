@@ -31,8 +31,8 @@ export interface SqlClient {
  * const flake = await SnowFlake.lease(store, { datacenterId: 1 });
  * ```
  *
- * `query` must reach the primary, and never be that of a transaction: a rollback would undo what the lease relies on. On PostgreSQL
- * and MariaDB a transaction is `ERR_SNOWFLAKE_CONFIG`; MySQL and SQLite do not tell of one, except for `autocommit = 0`.
+ * `query` must reach the primary, and never be that of a transaction: a rollback would undo what the lease relies on. On PostgreSQL,
+ * MariaDB and files of SQLite a transaction is `ERR_SNOWFLAKE_CONFIG`; MySQL tells only of `autocommit = 0`.
  *
  * A call that takes longer than `callTimeout` ends, but not its statement: set a limit in the client, too.
  *

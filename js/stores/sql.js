@@ -35,17 +35,26 @@ const CAUSES = ['cause', 'parent', 'original', 'meta'];
 const CONFLICT =
   /\b(40001|40P01|1213|9007|ER_LOCK_DEADLOCK|SQLITE_BUSY\w*)\b|deadlock|could not serialize|write conflict|database is locked/i;
 
-/** @param {unknown} failure */
-function isConflict(failure) {
+/** A connection of SQLite within a transaction. */
+const LOCKED = /\bSQLITE_LOCKED\b|table is locked/;
+
+/**
+ * Whether an error is of a kind, or has a cause that is.
+ * @param {RegExp} kind
+ * @returns {(failure: unknown) => boolean}
+ */
+const isOf = (kind) => (failure) => {
   let each = failure;
   for (let n = 0; n < MOST_CAUSES && Object(each) === each; n++) {
     const one = /** @type {object} */ (each);
     const codes = Object.values(readAll(one, CODES));
-    if (codes.some((code) => CONFLICT.test(String(code).slice(0, MOST_READ)))) return true;
+    if (codes.some((code) => kind.test(String(code).slice(0, MOST_READ)))) return true;
     each = Object.values(readAll(one, CAUSES)).find((cause) => Object(cause) === cause);
   }
   return false;
-}
+};
+
+const CLIENT = { isConflict: isOf(CONFLICT), isLocked: isOf(LOCKED) };
 
 /**
  * What is wrong with the rows that `query` has returned.
@@ -95,7 +104,7 @@ function sql(client, options) {
     const found = await query(isNumbered ? numberParameters(text) : text, values.map(String));
     return columns === undefined ? [] : rowsOf(name, found, columns);
   };
-  return sqlRegister(`sql:${dialect}`, dialect, options, queryOf, { isConflict });
+  return sqlRegister(`sql:${dialect}`, dialect, options, queryOf, CLIENT);
 }
 
 /** @satisfies {typeof import('./sql.js')} */

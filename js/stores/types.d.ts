@@ -234,6 +234,8 @@ export interface Dialect {
   returning: string;
   /** Something of the transaction that other transactions of its connection do not have; `OPEN` if it is known to be open. */
   began: string;
+  /** A statement that fails with `table is locked` in a transaction. */
+  check?: string;
   isDuplicate?(failure: unknown): boolean;
   isMissing(failure: unknown): boolean;
   isConflict(failure: unknown): boolean;
@@ -242,6 +244,7 @@ export interface Dialect {
 /** A client of which only its query function is known. */
 export interface ForeignClient {
   isConflict(failure: unknown): boolean;
+  isLocked(failure: unknown): boolean;
 }
 
 export type Placeholder = '?' | '$1';

@@ -67,8 +67,11 @@ function openKysely(dialect) {
 
 function openBetter(path) {
   const Database = fromOrm('better-sqlite3', 'better-sqlite3');
-  return new Database(path, { timeout: 10_000 });
+  return new Database(path, { timeout: BUSY_MS });
 }
+
+/** How long SQLite waits for another writer. */
+const BUSY_MS = 10_000;
 
 /** The parts of a server's URL. */
 function partsOf(url) {
@@ -156,7 +159,12 @@ const SQL_CLIENTS = {
   },
   'MikroORM on libSQL': {
     ...{ row: 'MikroORM', dialect: 'sqlite', engine: 'file', missing: orms('mikro-orm') },
-    open: (path) => openMikroOrm(fromOrm('mikro-orm', '@mikro-orm/libsql'), { dbName: path }),
+    async open(path) {
+      const driver = fromOrm('mikro-orm', '@mikro-orm/libsql');
+      const opened = await openMikroOrm(driver, { dbName: path, pool: { min: 1, max: 1 } });
+      await opened.given.db.em.getConnection().execute(`PRAGMA busy_timeout = ${BUSY_MS}`);
+      return opened;
+    },
   },
   'Prisma on pg': {
     ...{ row: 'Prisma', dialect: 'postgres', missing: orms('prisma') },
@@ -176,7 +184,7 @@ const SQL_CLIENTS = {
     ...{ row: 'Prisma', dialect: 'sqlite', engine: 'file', missing: orms('prisma') },
     async open(path) {
       const { PrismaLibSql } = fromOrm('prisma', '@prisma/adapter-libsql');
-      return openPrisma('sqlite', new PrismaLibSql({ url: `file:${path}` }));
+      return openPrisma('sqlite', new PrismaLibSql({ url: `file:${path}`, timeout: BUSY_MS }));
     },
   },
   'Kysely on pg': {
@@ -215,7 +223,10 @@ const SQL_CLIENTS = {
   libSQL: {
     ...{ row: 'libSQL', dialect: 'sqlite', engine: 'file', missing: missingClient },
     async open(path) {
-      const db = fromFolder('@libsql/client').createClient({ url: `file:${path}` });
+      const db = fromFolder('@libsql/client').createClient({
+        url: `file:${path}`,
+        timeout: BUSY_MS,
+      });
       return { given: { db }, end: () => db.close() };
     },
   },
