@@ -526,6 +526,14 @@ test('a process releases its slot, however it ends by itself', {
   }
 });
 
+test('a killed process frees the slot at once, also for one with another maxAhead', async () => {
+  const { signal, shown } = await shownAfter(
+    "new SnowFlake(state).nextId(); process.kill(process.pid, 'SIGKILL'); setTimeout(() => {}, 1e6);",
+  );
+  assert.deepEqual([signal, shown], ['SIGKILL', 'held']);
+  assert.equal(recorded({ maxAhead: 1000 }).lease.state, 'held');
+});
+
 test('options that exclude each other, and a file in the place of a directory, are refused before anything is touched', async () => {
   await rejects(SnowFlake.lease(), 'ERR_SNOWFLAKE_CONFIG');
   const bare = { datacenterId: 1, workerId: 3 };

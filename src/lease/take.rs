@@ -33,7 +33,7 @@ impl<P: Clone> Machine<P> {
         let first = self.search.bucket.unwrap_or_default() * namespace.size;
         let last = (first + namespace.size - 1).min(namespace.layout.last_worker());
         let now = namespace.layout.tick_at(self.now(here.at).0);
-        let blocked = self.blocked(here);
+        let blocked = self.blocked(&bucket, here);
         let mut free = Vec::new();
         for worker in first..=last {
             let is_wanted = self.settings.claim.is_none_or(|claim| claim == worker);
@@ -105,16 +105,24 @@ impl<P: Clone> Machine<P> {
         None
     }
 
-    /// Rule 11: the worker IDs that open pages of this host keep, until their ceiling has passed. This process could not join them: they
-    /// are of another namespace, or not found in this store.
-    fn blocked(&self, here: &mut Here<'_, P>) -> Vec<u64> {
+    /// Rule 11: the worker IDs that open pages of this host keep: of another namespace, or not found in this store. Until their ceiling
+    /// has passed.
+    fn blocked(&self, bucket: &Bucket, here: &mut Here<'_, P>) -> Vec<u64> {
         let skew = self.limits.max_clock_skew;
         let passed = self.settings.layout.tick_at(here.at.wall.saturating_sub(skew));
         let pages = here.host.pages();
         let host = &*here.host;
-        let is_blocking =
-            |page: &P| host.phase(page) == Phase::Open && host.window(page).ceiling >= passed;
-        pages.iter().filter(|page| is_blocking(page)).map(|page| host.tenure(page).worker).collect()
+        let blocked = |page: P| {
+            let (Tenure { namespace, owner, worker }, word) =
+                (host.tenure(&page), host.word(&page));
+            let is_mine = |line: &Line| line.owner == owner && word.has(line.token);
+            let is_here = bucket.id == namespace && bucket.lines.get(&worker).is_some_and(is_mine);
+            let is_blocking = host.phase(&page) == Phase::Open
+                && !is_here
+                && host.window(&page).ceiling >= passed;
+            is_blocking.then_some(worker)
+        };
+        pages.into_iter().filter_map(blocked).collect()
     }
 
     /// Writes the line of a pending page. None where this host cannot use the worker ID.
