@@ -231,6 +231,9 @@ for (const [dialect, { engine, open }] of Object.entries(CLIENTS)) {
           const { message } = await rejects(call, 'ERR_SNOWFLAKE_CONFIG');
           assert.match(message, uncommitted);
         }
+        // It would see what is not committed.
+        const read = await rejects(store.read('a', SIGNAL), 'ERR_SNOWFLAKE_CONFIG');
+        assert.match(read.message, uncommitted);
         const leased = SnowFlake.lease(store, OPTIONS);
         assert.match((await rejects(leased, 'ERR_SNOWFLAKE_CONFIG')).message, uncommitted);
         await single.query('ROLLBACK', []);
@@ -242,6 +245,28 @@ for (const [dialect, { engine, open }] of Object.entries(CLIENTS)) {
     });
 
     if (engine === undefined) return;
+
+    test('it needs the rights of the other store, and asks for the table that is missing', {
+      skip: dialect === 'postgres' ? undefined : 'rights by a connection are those of PostgreSQL',
+    }, async (t) => {
+      const query = (text) => client.query(text, []);
+      await query('CREATE ROLE limited');
+      await query('REVOKE CREATE ON SCHEMA public FROM PUBLIC');
+      await query('DROP TABLE IF EXISTS snowdrift_records');
+      const url = new URL(server.url);
+      url.searchParams.set('options', '-c role=limited');
+      const limited = await open(url.href);
+      t.after(() => limited.end());
+      const store = storeOf(limited.query);
+      const { message } = await rejects(SnowFlake.lease(store, OPTIONS), 'ERR_SNOWFLAKE_STORE');
+      assert.match(
+        message,
+        /^sql:postgres:any-\d+ has no table "public"\.snowdrift_records, and this user may not create it \(42501\): have its owner run/,
+      );
+      await query(migration(dialect));
+      await query('GRANT SELECT, INSERT, UPDATE ON snowdrift_records TO limited');
+      await (await SnowFlake.lease(store, OPTIONS)).close();
+    });
 
     test('it shares its table with the other store', async () => {
       const options = { namespace: newNamespace() };

@@ -166,12 +166,12 @@ function sqlRegister(kind, dialect, options, queryOf, foreign) {
   }
 
   /**
-   * What has become of a write, as another transaction sees it.
+   * A record that is committed, since another transaction sees it.
    * @param {string} key
-   * @param {string | undefined} last of the write's transaction, if it is known
    * @param {AbortSignal} signal
+   * @param {string} [last] when the transaction began in which it may have been written
    */
-  async function lookAgain(key, last, signal) {
+  async function lookFromOutside(key, signal, last) {
     if (sql.check) await run(sql.check, [], signal).catch(refuseLocked);
     let earlier = sql.returning === '' ? OPEN : last;
     // A clock may have whole milliseconds: then two transactions may begin at one time.
@@ -251,7 +251,7 @@ function sqlRegister(kind, dialect, options, queryOf, foreign) {
       if (failure instanceof SnowFlakeError) throw failure;
       cause = failure;
     });
-    const { record: found, now, row } = await lookAgain(key, changed?.[0]?.began, signal);
+    const { record: found, now, row } = await lookFromOutside(key, signal, changed?.[0]?.began);
     if (row && numbersIn(sql.nameOf(row.writes)).includes(number)) return { isWritten: true, now };
     // It may still be under way: only a record over which it does not write tells that it has failed.
     if (cause !== undefined && found?.token === before) throw cause;
@@ -260,7 +260,7 @@ function sqlRegister(kind, dialect, options, queryOf, foreign) {
 
   return createRegister({
     name,
-    read: look,
+    read: foreign ? lookFromOutside : look,
     write: foreign ? writeAndLook : write,
 
     async now(signal) {

@@ -73,10 +73,20 @@ function openBetter(path) {
 /** How long SQLite waits for another writer. */
 const BUSY_MS = 10_000;
 
+const hasSqlite = () => Number(process.versions.node.split('.')[0]) >= 24;
+
 /** The parts of a server's URL. */
 function partsOf(url) {
   const { hostname: host, port, username: user, pathname } = new URL(url);
   return { host, port: Number(port), user, database: pathname.slice(1) };
+}
+
+/** A pool that does not end the process where its server goes away. */
+function openPg(connectionString) {
+  const pool = new (require('pg').Pool)({ connectionString, max: 4 });
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
 }
 
 const orms =
@@ -92,7 +102,7 @@ const SQL_CLIENTS = {
   postgres: {
     ...{ row: '`postgres`', dialect: 'postgres', missing: missingClient },
     async open(url) {
-      const db = fromFolder('postgres')(url, { max: 4, onnotice() {} });
+      const db = fromFolder('postgres')(url, { max: 4, onnotice() {}, fetch_types: false });
       return { given: { db }, end: () => db.end() };
     },
   },
@@ -107,8 +117,7 @@ const SQL_CLIENTS = {
   'Drizzle on pg': {
     ...{ row: 'Drizzle', dialect: 'postgres', missing: () => undefined },
     async open(url) {
-      const pool = new (require('pg').Pool)({ connectionString: url, max: 4 });
-      pool.on('error', () => {});
+      const pool = openPg(url);
       const db = require('drizzle-orm/node-postgres').drizzle(pool);
       return { given: { db }, end: () => pool.end() };
     },
@@ -191,8 +200,7 @@ const SQL_CLIENTS = {
     ...{ row: 'Kysely', dialect: 'postgres', missing: orms('kysely') },
     async open(url) {
       const { PostgresDialect } = fromOrm('kysely', 'kysely');
-      const pool = new (require('pg').Pool)({ connectionString: url, max: 4 });
-      pool.on('error', () => {});
+      const pool = openPg(url);
       return openKysely(new PostgresDialect({ pool }));
     },
   },
@@ -217,6 +225,15 @@ const SQL_CLIENTS = {
     missing: orms('better-sqlite3'),
     async open(path) {
       const db = openBetter(path);
+      return { given: { db }, end: () => db.close() };
+    },
+  },
+  'node:sqlite': {
+    ...{ row: '`node:sqlite`', dialect: 'sqlite', engine: 'file' },
+    missing: () => (hasSqlite() ? undefined : `Node ${process.version} has no node:sqlite`),
+    async open(path) {
+      const { DatabaseSync } = require('node:sqlite');
+      const db = new DatabaseSync(path, { timeout: BUSY_MS });
       return { given: { db }, end: () => db.close() };
     },
   },
