@@ -784,3 +784,12 @@ fn a_socket_in_a_slot_s_place_is_named() {
     let _socket = std::os::unix::net::UnixListener::bind(one.path_of(KEY)).unwrap();
     assert_eq!(unusable(&mut one, KEY), "slot-not-a-file");
 }
+
+#[test]
+fn a_file_that_cannot_be_read_fails_at_once() {
+    // The first bytes of a process's memory cannot be read.
+    let path = format!("/proc/{}/mem", std::process::id());
+    let file = RecordFile::open(Path::new(&path), KEY, false).unwrap();
+    let failure = file.look(LONG).unwrap_err();
+    assert!(matches!(failure.class, Class::Io(_)), "{failure:?}");
+}
