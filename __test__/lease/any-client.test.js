@@ -282,6 +282,29 @@ for (const [dialect, { engine, open }] of Object.entries(CLIENTS)) {
         present = written.token;
       }
     });
+    test('a transaction is refused by rows of bytes, too, and a lease needs no texts', async (t) => {
+      const single = await open(server.url, 1);
+      t.after(() => single.end());
+      const toBytes = (value) => (typeof value === 'string' ? Buffer.from(value) : value);
+      const ofBytes = (row) =>
+        Object.fromEntries(Object.entries(row).map(([name, value]) => [name, toBytes(value)]));
+      async function query(text, values) {
+        const rows = await single.query(text, values);
+        return Array.isArray(rows) ? rows.map(ofBytes) : rows;
+      }
+      const namespace = newNamespace();
+      const [{ home }] = await single.query(
+        dialect === 'mysql' ? 'SELECT DATABASE() AS home' : 'SELECT current_schema() AS home',
+        [],
+      );
+      const store = storeOf(query, { namespace, schema: home });
+      await (await SnowFlake.lease(store, OPTIONS)).close();
+      await single.query('BEGIN', []);
+      await rejects(store.write('a', record(), undefined, SIGNAL), 'ERR_SNOWFLAKE_CONFIG');
+      await single.query('ROLLBACK', []);
+      assert.ok((await store.write('a', record(), undefined, SIGNAL)).isWritten);
+      await (await SnowFlake.lease(storeOf(query, { namespace }), OPTIONS)).close();
+    });
   });
 }
 

@@ -239,4 +239,5 @@ function migration(dialect, options) {
 module.exports = {
   ...{ DIALECTS, OPEN, RECORDS, WRITES },
   ...{ checkDialect, checkSchema, createRecords, dialectOf, isColumn, migration, recordsIn },
+  textOf,
 };

@@ -3,11 +3,13 @@
 //
 // All that is known of the client is what `query` returns. Values are text, since clients have different types for bytes.
 
+const { types } = require('node:util');
+
 const { optionsOf } = require('../messages/checks.js');
 const { configError, describe } = require('../messages/errors.js');
-const { readAll } = require('../ids/properties.js');
+const { ownOf, readAll } = require('../ids/properties.js');
 const { numberParameters } = require('./sql-clients.js');
-const { DIALECTS, checkDialect, isColumn, migration } = require('./sql-dialects.js');
+const { DIALECTS, checkDialect, isColumn, migration, textOf } = require('./sql-dialects.js');
 const { sqlRegister } = require('./sql-register.js');
 
 /**
@@ -77,8 +79,15 @@ function rowsOf(name, found, columns) {
     if (Object(row) !== row) throw rowsError(name, `the row ${describe(row)}`);
     const own = readAll(row, columns);
     const wrong = columns.find((column) => !isColumn(column, own[column]));
-    if (wrong === undefined) return /** @type {Row} */ (/** @type {unknown} */ (own));
-    throw rowsError(name, `a row whose column ${wrong} is ${describe(own[wrong])}`);
+    if (wrong !== undefined) {
+      throw rowsError(name, `a row whose column ${wrong} is ${describe(own[wrong])}`);
+    }
+    // Of bytes, no two are the same, so that each look would be another transaction's.
+    const texts = Object.entries(own).map(([column, value]) => [
+      column,
+      types.isUint8Array(value) ? textOf(value) : value,
+    ]);
+    return /** @type {Row} */ (ownOf(Object.fromEntries(texts)));
   });
 }
 
