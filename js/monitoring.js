@@ -2,7 +2,7 @@
 // The exports of `snowdrift/monitoring`: health and metrics of an instance.
 
 const { argumentError, describe } = require('./messages/errors.js');
-const { health } = require('./monitoring/health.js');
+const { health, isFlake } = require('./monitoring/health.js');
 const { samplesOf, textOf } = require('./monitoring/list.js');
 const { presentDefault } = require('./snowflake.js');
 
@@ -15,9 +15,7 @@ const { presentDefault } = require('./snowflake.js');
  */
 function flakeOf(flake, caller) {
   if (flake === undefined) return presentDefault();
-  if (Object(flake) === flake && typeof (/** @type {Flake} */ (flake).stats) === 'function') {
-    return /** @type {Flake} */ (flake);
-  }
+  if (isFlake(flake)) return /** @type {Flake} */ (flake);
   throw argumentError(`${caller}() takes a SnowFlake or CachedSnowFlake; it is ${describe(flake)}`);
 }
 

@@ -9,8 +9,9 @@
  */
 
 const { argumentError, configError, describe, needsPackage } = require('./messages/errors.js');
-const { optionsOf } = require('./messages/checks.js');
+const { memberType, optionsOf } = require('./messages/checks.js');
 const { NONE } = require('./ids/properties.js');
+const { isFlake } = require('./monitoring/health.js');
 const { METRICS, valuesOf } = require('./monitoring/list.js');
 const { presentDefault } = require('./snowflake.js');
 const { version } = require('../package.json');
@@ -29,12 +30,12 @@ function instrument(options = NONE) {
   const given = optionsOf(options, 'options of instrument()', ['flake', 'meterProvider']);
   const { flake, meterProvider = globalProvider() } =
     /** @type {{ flake?: Flake, meterProvider?: MeterProvider }} */ (given);
-  if (flake !== undefined && typeof Object(flake).stats !== 'function') {
+  if (flake !== undefined && !isFlake(flake)) {
     throw argumentError(
       `the flake of instrument() must be a SnowFlake or CachedSnowFlake; it is ${describe(flake)}`,
     );
   }
-  if (typeof Object(meterProvider).getMeter !== 'function') {
+  if (memberType(meterProvider, 'getMeter') !== 'function') {
     throw configError(
       `meterProvider must be a MeterProvider of OpenTelemetry; it is ${describe(meterProvider)}`,
     );

@@ -16,7 +16,7 @@ const {
   rejects,
   standing,
 } = require('../support/support.js');
-const { SnowFlakeModule } = require('../../js/nestjs.js');
+const { ParsePublicIdPipe, SnowFlakeModule } = require('../../js/nestjs.js');
 
 function revoked(target) {
   const { proxy, revoke } = Proxy.revocable(target, {});
@@ -249,6 +249,70 @@ refusesEach(
   NOT_TIMES,
   (now) => make({ clock: () => now }).nextId(),
   'ERR_SNOWFLAKE_CLOCK',
+);
+
+const NO_TEXT = STRANGE.filter((v) => typeof v !== 'function');
+const { mongodb } = require('../../js/stores/mongodb.js');
+for (const [name, store] of Object.entries({
+  ...{ mongodb, ...require('../../js/stores/dynamodb.js'), ...require('../../js/stores/etcd.js') },
+  ...{ ...require('../../js/stores/mysql.js'), ...require('../../js/stores/postgres.js') },
+  ...{ ...require('../../js/stores/redis.js'), ...require('../../js/stores/typeorm.js') },
+  s3: (client) => require('../../js/stores/s3.js').s3(client, { bucket: 'ids' }),
+  sql: require('../../js/stores/sql.js').sql,
+  workerNode: require('../../js/stores/worker-node.js').workerNode,
+})) {
+  refusesEach(`${name}()`, [...STRANGE, undefined, {}, 1, ''], (value) => store(value), CONFIG);
+}
+refusesEach(
+  'the option database of mongodb()',
+  [...STRANGE, {}, 1, '', 'a.b'],
+  (database) => mongodb({ db() {} }, { database }),
+  CONFIG,
+);
+for (const name of ['server', 'token', 'ca', 'kubernetesNamespace']) {
+  const options = { server: 'https://k', token: 't', kubernetesNamespace: 'ids' };
+  const { kubernetes } = require('../../js/stores/kubernetes.js');
+  refusesEach(
+    `the option ${name} of kubernetes()`,
+    [...(name === 'server' ? STRANGE : NO_TEXT), {}, 1, ''],
+    (value) => kubernetes({ ...options, [name]: value }),
+    CONFIG,
+  );
+}
+
+/** Objects with parts of an instance. */
+const NO_FLAKES = [
+  ...[...STRANGE, {}, 1, 'x', { isClosed: false }, { isClosed: true, lease: null }],
+  ...[{ isClosed: false, lease: {}, stats() {} }, { stats: () => ({}) }],
+  {
+    get isClosed() {
+      throw new Error('isClosed');
+    },
+  },
+];
+for (const [name, ask] of Object.entries(require('../../js/monitoring.js'))) {
+  refusesEach(`${name}()`, NO_FLAKES, (value) => ask(value), ARGUMENT);
+}
+const { instrument } = require('../../js/opentelemetry.js');
+const given = (values) => values.filter((value) => value !== null);
+const meterProvider = { getMeter() {} };
+refusesEach(
+  'the flake of instrument()',
+  given(NO_FLAKES),
+  (flake) => instrument({ flake, meterProvider }),
+  ARGUMENT,
+);
+refusesEach(
+  'the meterProvider of instrument()',
+  [...STRANGE, {}, 1, ''],
+  (value) => instrument({ meterProvider: value }),
+  CONFIG,
+);
+refusesEach(
+  'ParsePublicIdPipe()',
+  [...STRANGE, undefined, {}, 1, ''],
+  (value) => new ParsePublicIdPipe(value),
+  CONFIG,
 );
 
 test('SnowFlake.lease() refuses a value that is no store', async () => {

@@ -8,7 +8,7 @@ const { fileURLToPath } = require('node:url');
 const { environmentNames, environmentOf } = require('../runtime/environment.js');
 const { configError, describe, fromCaller } = require('./errors.js');
 const { isSameName, suggestedName, noSuchName } = require('../ids/names.js');
-const { readAll, unknownIn } = require('../ids/properties.js');
+const { propertyOf, readAll, unknownIn } = require('../ids/properties.js');
 
 const warnings = () => require('./warnings.js');
 
@@ -44,6 +44,19 @@ function propertiesOf(object, what, keys, toError) {
     throw toError(noSuchName(what, unknown, keys, describe));
   }
   return /** @type {Properties<object, K>} */ (properties);
+}
+
+/**
+ * The type of a member of a value; 'undefined' if it cannot be read, as of a proxy that throws.
+ * @param {unknown} value
+ * @param {string} name
+ */
+function memberType(value, name) {
+  try {
+    return typeof propertyOf(Object(value), name);
+  } catch {
+    return 'undefined';
+  }
 }
 
 /**
@@ -334,6 +347,7 @@ module.exports = {
   choice,
   directoryOf,
   fieldNumber,
+  memberType,
   numberIn,
   optionsOf,
   propertiesOf,

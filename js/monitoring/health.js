@@ -10,6 +10,7 @@
  */
 
 const { argumentError, describe } = require('../messages/errors.js');
+const { readAll } = require('../ids/properties.js');
 const { unixNow } = require('../runtime/time.js');
 const { SnowFlake } = require('../snowflake.js');
 
@@ -62,6 +63,20 @@ function leaseOf({ state, ceiling }, isUp) {
 }
 
 /**
+ * Whether a value is an instance. A proxy or a getter may throw.
+ * @param {unknown} value
+ */
+function isFlake(value) {
+  try {
+    const { isClosed, lease, stats } = readAll(Object(value), ['isClosed', 'lease', 'stats']);
+    const isLease = lease === null || typeof Object(lease).state === 'string';
+    return typeof isClosed === 'boolean' && isLease && typeof stats === 'function';
+  } catch {
+    return false;
+  }
+}
+
+/**
  * @param {unknown} [flake]
  * @returns {Health}
  */
@@ -74,10 +89,8 @@ function health(flake) {
       return { status: 'down', reason: `there is no default instance: ${code}` };
     }
   }
-  if (Object(flake) === flake && 'isClosed' in /** @type {object} */ (flake)) {
-    return healthOf(/** @type {Flake} */ (flake));
-  }
+  if (isFlake(flake)) return healthOf(/** @type {Flake} */ (flake));
   throw argumentError(`health() takes a SnowFlake or CachedSnowFlake; it is ${describe(flake)}`);
 }
 
-module.exports = { health, healthOf };
+module.exports = { health, healthOf, isFlake };

@@ -18,9 +18,9 @@
  * @typedef {{ HttpException: Function, Inject(token: unknown): ParameterDecorator }} Nest
  */
 
-const { optionsOf } = require('../messages/checks.js');
+const { memberType, optionsOf } = require('../messages/checks.js');
 const { configError, describe, needsPackage } = require('../messages/errors.js');
-const { NONE, propertyOf } = require('../ids/properties.js');
+const { NONE } = require('../ids/properties.js');
 const { idSchema } = require('../schema.js');
 
 /** @returns {Nest} */
@@ -129,7 +129,7 @@ class ParsePublicIdPipe {
     const given = /** @type {Given} */ (
       optionsOf(options, 'options of ParsePublicIdPipe()', PIPE_KEYS)
     );
-    if (Object(ids) !== ids || typeof propertyOf(ids, 'schema') !== 'function') {
+    if (memberType(ids, 'schema') !== 'function') {
       throw configError(
         'ParsePublicIdPipe() needs the result of publicIds(): pass it to the constructor, or take ParsePublicIdPipe.inject(token), where token is that of its provider',
       );

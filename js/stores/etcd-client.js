@@ -5,6 +5,7 @@
 // predecessor's token. What an endpoint refuses, all do.
 
 const { noteClient } = require('../messages/causes.js');
+const { memberType } = require('../messages/checks.js');
 const { configError, describe } = require('../messages/errors.js');
 const { NONE, ownOf, propertyOf } = require('../ids/properties.js');
 const { forget, learnPassword } = require('../messages/secrets.js');
@@ -44,7 +45,8 @@ const NO_LOGIN = /authentication is not enabled/;
  * @param {string | URL | readonly (string | URL)[]} urls
  */
 function readEndpoints(urls) {
-  const given = Array.isArray(urls) ? urls : [urls];
+  const isList = memberType(urls, 'map') === 'function' && Array.isArray(urls);
+  const given = /** @type {readonly (string | URL)[]} */ (isList ? urls : [urls]);
   const endpoints = given.map((url) => {
     try {
       return new URL(url);

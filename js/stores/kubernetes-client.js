@@ -2,6 +2,8 @@
 // Requests to the API server of Kubernetes, with the token of a service account: that of this process's pod, or one
 // that the application gives. Token and CA are read for each request, since both are renewed while the process runs.
 
+const { types } = require('node:util');
+
 const { noteClient } = require('../messages/causes.js');
 const { configError, describe } = require('../messages/errors.js');
 const { forget, learnPassword } = require('../messages/secrets.js');
@@ -91,7 +93,7 @@ function checkNamespace(name) {
  * @param {unknown} value
  */
 function checkText(name, value) {
-  if (['string', 'function'].includes(typeof value) || value instanceof Uint8Array) return;
+  if (['string', 'function'].includes(typeof value) || types.isUint8Array(value)) return;
   throw configError(`${name} of kubernetes() must be text, or a function that returns it`);
 }
 

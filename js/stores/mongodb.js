@@ -17,6 +17,7 @@
 const { types } = require('node:util');
 
 const { describe, configError } = require('../messages/errors.js');
+const { memberType } = require('../messages/checks.js');
 const { propertyOf } = require('../ids/properties.js');
 const { checkClient, readOptions } = require('./options.js');
 const { createRegister, decode } = require('./register.js');
@@ -71,15 +72,14 @@ const DUPLICATE_KEY = 11_000;
  * @param {string} [database]
  */
 function databaseOf(given, database) {
-  const isName = database === undefined || /^[^/\\. "$*<>:|?\0]{1,63}$/.test(database);
-  if (!isName || (database !== undefined && typeof database !== 'string')) {
+  const isName = typeof database === 'string' && /^[^/\\. "$*<>:|?\0]{1,63}$/.test(database);
+  if (database !== undefined && !isName) {
     throw configError(
       `database must be the name of a database of MongoDB; it is ${describe(database)}`,
     );
   }
   const own = /** @type {unknown} */ (given);
-  const isClient = Object(given) === given && typeof propertyOf(given, 'db') === 'function';
-  if (isClient) {
+  if (memberType(given, 'db') === 'function') {
     checkClient(given, {}, CLIENTS);
     return /** @type {Client} */ (own).db(database);
   }

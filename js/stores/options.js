@@ -2,8 +2,8 @@
 // Checks the arguments that stores take: the client, { namespace }, and of SQL databases { schema }.
 
 const { configError, describe } = require('../messages/errors.js');
-const { optionsOf } = require('../messages/checks.js');
-const { NONE, propertyOf } = require('../ids/properties.js');
+const { memberType, optionsOf } = require('../messages/checks.js');
+const { NONE } = require('../ids/properties.js');
 const { learnPassword } = require('../messages/secrets.js');
 const { ignoreErrors } = require('./sockets.js');
 
@@ -85,7 +85,7 @@ function readLogin(name, { user, password }) {
  */
 function checkClient(client, members, expected) {
   /** @param {[string, string]} member */
-  const isRight = ([name, type]) => typeof propertyOf(client, name) === type;
+  const isRight = ([name, type]) => memberType(client, name) === type;
   if (client === null || typeof client !== 'object' || !Object.entries(members).every(isRight)) {
     throw configError(`${expected}; this is ${describe(client)}`);
   }

@@ -11,8 +11,7 @@
 // notice.
 
 const { configError, SnowFlakeError, describe } = require('../messages/errors.js');
-const { choice } = require('../messages/checks.js');
-const { NONE } = require('../ids/properties.js');
+const { choice, memberType } = require('../messages/checks.js');
 const { runWithin } = require('../runtime/limits.js');
 const { memory } = require('./memory.js');
 const { ofClient } = require('./failures.js');
@@ -81,8 +80,7 @@ const createTable = (table, id) => `CREATE TABLE IF NOT EXISTS ${table} (
 
 /** @type {typeof import('./worker-node.d.ts').workerNode} */
 function workerNode(pool, options) {
-  const { getConnection } = pool === null ? NONE : Object(pool);
-  const dialect = getConnection === undefined ? 'postgres' : 'mysql';
+  const dialect = memberType(pool, 'getConnection') === 'undefined' ? 'postgres' : 'mysql';
   checkClient(pool, POOLS[dialect], 'workerNode() takes a pool of mysql2 or pg');
   const names = ['type', 'host', 'port', 'schema'];
   const given = readOptions(options, names, 'options of workerNode()');
