@@ -18,6 +18,11 @@ declare module 'pg' {
   export = client;
 }
 
+declare module '@upstash/redis' {
+  const client: unknown;
+  export = client;
+}
+
 declare module '@aws-sdk/*' {
   const client: unknown;
   export = client;

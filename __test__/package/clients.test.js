@@ -42,6 +42,8 @@ const NEEDED = [
   ['mysql2', 'a lease from mysql://', lease('mysql://app:geheim@127.0.0.1:1/app')],
   ['ioredis', 'a lease from rediss://', lease('rediss://app:geheim@127.0.0.1:1')],
   ['snowdrift-zookeeper', 'a lease from ZooKeeper', lease('zookeeper://app:geheim@127.0.0.1:1')],
+  ['mongodb', 'a lease from mongodb://', lease('mongodb://app:geheim@127.0.0.1:1/app')],
+  ['@upstash/redis', 'a lease from upstash://', lease('upstash://:geheim@127.0.0.1')],
   ['@aws-sdk/client-dynamodb', 'a lease from DynamoDB', lease('dynamodb://eu-central-1/ids')],
   ['@aws-sdk/client-s3', 'a lease from S3', lease('s3://ids/app?region=eu-central-1')],
   ['typeorm', 'snowdrift/typeorm', "require('snowdrift/typeorm')"],

@@ -64,5 +64,5 @@ const replaceClients = (age) => replacePackages(clientsOf(age), Object.keys(vers
 
 module.exports = {
   ...{ clientsOf, generatePrisma, missingClients, missingOrm, missingPackages, modulesOf },
-  ...{ replaceClients, replacePackage, versionsOf },
+  ...{ replaceClients, replacePackage, replacePackages, versionsOf },
 };

@@ -112,7 +112,7 @@ const isSecretOption = (name) => CREDENTIAL.test(name) && !NO_SECRETS.includes(n
  * @type {(url: Pick<URL, 'protocol' | 'username' | 'password'>) => boolean}
  */
 const hasToken = ({ protocol, username, password }) =>
-  password === '' && username !== '' && /^(redis|etcd|kubernetes)/.test(protocol);
+  password === '' && username !== '' && /^(redis|upstash|etcd|kubernetes)/.test(protocol);
 
 /**
  * Learns the secrets of a URL before a client gets it.

@@ -44,6 +44,7 @@ const BY_PRODUCT = {
   MySQL: () => require('./servers/mysql.js'),
   MariaDB: () => require('./servers/mysql.js'),
   Redis: () => require('./servers/redis.js'),
+  Upstash: () => require('./servers/upstash.js'),
   MongoDB: () => require('./servers/mongodb.js'),
   etcd: () => require('./servers/etcd.js'),
   ZooKeeper: () => require('./servers/zookeeper.js'),

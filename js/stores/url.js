@@ -6,7 +6,7 @@ const { environmentOf } = require('../runtime/environment.js');
 const { configError, describe, fromCaller } = require('../messages/errors.js');
 const { SERVER } = require('../messages/secrets.js');
 
-/** @typedef {'PostgreSQL' | 'MySQL' | 'MariaDB' | 'Redis' | 'MongoDB' | 'etcd' | 'ZooKeeper' | 'DynamoDB' | 'Kubernetes' | 'S3'} Product */
+/** @typedef {'PostgreSQL' | 'MySQL' | 'MariaDB' | 'Redis' | 'Upstash' | 'MongoDB' | 'etcd' | 'ZooKeeper' | 'DynamoDB' | 'Kubernetes' | 'S3'} Product */
 
 /**
  * By scheme: the product's name; its default port, unless the URL names no host; its host where a URL may name none; and the `ttl` of
@@ -20,6 +20,7 @@ const SERVERS = {
   'mariadb:': { product: 'MariaDB', port: 3306 },
   'redis:': { product: 'Redis', port: 6379 },
   'rediss:': { product: 'Redis', port: 6379 },
+  'upstash:': { product: 'Upstash', usual: 'UPSTASH_REDIS_REST_URL' },
   'mongodb:': { product: 'MongoDB', port: 27_017 },
   'mongodb+srv:': { product: 'MongoDB', port: 27_017 },
   'etcd:': { product: 'etcd', port: 2379 },
@@ -178,7 +179,8 @@ const isListed = (url) => LISTED.has(productOf(url)) || url.searchParams.has('cl
 /** A server's name in errors: 'PostgreSQL at db:5432', 'DynamoDB at eu-central-1/ids'. @param {URL} url */
 function serverOf(url) {
   const { product, port, usual = 'localhost' } = SERVERS[url.protocol];
-  if (port === undefined) return `${product} at ${url.hostname}${url.pathname}`;
+  if (port === undefined)
+    return `${product} at ${url.host || usual}${url.pathname.replace(/^\/$/, '')}`;
   if (isListed(url)) return `${product} at ${addressesOf(url).join(',')}`;
   const host = url.hostname || url.searchParams.get('host') || usual;
   return `${product} at ${host}:${url.port || port}`;
