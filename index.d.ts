@@ -644,10 +644,10 @@ export class SnowFlake extends Generator {
    * `ttl` + 2 x `maxClockSkew` + `maxAhead`. On Redis a missing namespace causes no duplicates: its first holders
    * wait for that long.
    *
-   * @param store a `file:` URL of a directory; a `postgres:`, `mysql:`, `mariadb:`, `redis:`, `mongodb:`, `etcd:`,
+   * @param store a `file:` URL of a directory; a `postgres:`, `mysql:`, `mariadb:`, `redis:`, `upstash:`, `mongodb:`, `etcd:`,
    *   `zookeeper:`, `dynamodb:`, `s3:` or `kubernetes:` URL, with `?namespace=orders` if you like; or a `LeaseStore`, such as
    *   `postgres(pool)` of `snowdrift/lease/postgres`; or an `AssigningStore`, which numbers workers by a function. URLs
-   *   need the package `pg`, `mysql2`, `ioredis`, `mongodb`, none, `snowdrift-zookeeper`, `@aws-sdk/client-dynamodb` or
+   *   need the package `pg`, `mysql2`, `ioredis`, `@upstash/redis`, `mongodb`, none, `snowdrift-zookeeper`, `@aws-sdk/client-dynamodb` or
    *   `@aws-sdk/client-s3`. Default: the environment variable `SNOWDRIFT_LEASE`
    * @returns resolves when IDs are available, so it waits for a slot's floor that is still ahead: of a directory up to a
    *   minute. Rejects as the constructor throws; with `ERR_SNOWFLAKE_IN_USE` if another host holds the worker ID that it claims; with
