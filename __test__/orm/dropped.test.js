@@ -1,5 +1,5 @@
 'use strict';
-// ORMs and tools beside a living lease, as docs/stores.md has them: which drop the table of leases in the application's
+// ORMs and tools beside a living lease, as docs/orms.md has them: which drop the table of leases in the application's
 // schema, and which in a schema of its own.
 
 const assert = require('node:assert/strict');

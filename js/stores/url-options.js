@@ -60,7 +60,7 @@ function checkOptions(url, { keys, tls, options: ofClient, check: checkMore }) {
       const quoted = hasSecret ? 'an option' : `the option '${name}'`;
       const instead = hasSecret && keys !== undefined ? `. ${keys}` : '';
       throw configError(
-        `${where} has ${quoted}, which its client does not know${remedy}. It knows ${Object.keys(options).join(', ')}; case matters${instead}`,
+        `${where} has ${quoted}, which its client does not know: correct it, or leave it out${remedy}. It knows ${Object.keys(options).join(', ')}; case matters${instead}`,
       );
     }
     const values = searchParams.getAll(name);

@@ -14,7 +14,7 @@ const missingClient = () => missingPackages(FOLDER, '--clients');
 const fromFolder = (name) => require(join(MODULES, name));
 const fromOrm = (orm, name) => require(join(modulesOf(orm), name));
 
-/** By the first words of a row: what `query` is there, and `placeholder` if the row has one. */
+/** By the first words of a row: the body of `query` there, and `placeholder` if the row has one. */
 function shownFor(client) {
   const page = readFileSync(join(ROOT, 'docs/stores.md'), 'utf8');
   const row = page.split('\n').find((line) => line.startsWith(`| ${client}`));
@@ -27,7 +27,9 @@ function shownFor(client) {
 function clientOf(client, dialect, given) {
   const { code, placeholder } = shownFor(client);
   const names = Object.keys(given);
-  const query = new Function(...names, `return ${code};`)(...Object.values(given));
+  const query = new Function(...names, `return async (text, values) => ${code};`)(
+    ...Object.values(given),
+  );
   return { dialect, query, ...(placeholder && { placeholder }) };
 }
 
