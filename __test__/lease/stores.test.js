@@ -9,6 +9,7 @@ const { connect } = require('../../js/stores/connect.js');
 const { registerContract } = require('../../js/stores/contract.js');
 const { createRegister } = require('../../js/stores/register.js');
 const { gate, storm } = require('../support/amount.js');
+const { clientsOf, missingPackages } = require('../support/installed.js');
 const { linkedServer } = require('../support/lease/link.js');
 const { createNamespace } = require('../support/lease/namespaces.js');
 const { Server, addressOf, missing, noLeases } = require('../support/lease/servers.js');
@@ -198,6 +199,16 @@ const REDIS = {
     return ofClient(redis(client, { namespace }), async () =>
       (client.destroy ?? client.disconnect).call(client),
     );
+  },
+};
+
+const VALKEY = {
+  ...REDIS,
+  iovalkey(url, namespace) {
+    const { redis } = require('../../js/stores/redis.js');
+    const client = new (require(`${clientsOf('valkey')}/node_modules/iovalkey`))(url);
+    client.on('error', ignore);
+    return ofClient(redis(client, { namespace }), async () => client.disconnect());
   },
 };
 
@@ -417,6 +428,11 @@ describe('registers', { concurrency: 4 }, () => {
   });
 
   onServer('redis', REDIS, { spoil: spoilRedis });
+  // With the clients of Redis, and with iovalkey, which is ioredis of another origin.
+  onServer('valkey', VALKEY, {
+    skip: missing('valkey') ?? missingPackages(clientsOf('valkey'), '--clients'),
+    spoil: spoilRedis,
+  });
   onServer('postgres', POSTGRES, { spoil: spoilPostgres });
   // The reply to DO 0 has 11 bytes.
   onServer('mysql', MYSQL, { spoil: spoilMysql, passing: 11 });

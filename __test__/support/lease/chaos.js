@@ -162,7 +162,8 @@ class Fleet {
 
   /** Deletes the namespace. Other stores than Redis cannot know that there was one: see `snowdrift recover`. */
   async #lose() {
-    if (this.#server.engine === 'redis') return deleteNamespace(this.#server, 'default');
+    if (['redis', 'valkey'].includes(this.#server.engine))
+      return deleteNamespace(this.#server, 'default');
     this.#link.cut();
     try {
       await deleteNamespace(this.#server, 'default');

