@@ -73,6 +73,8 @@ test('a client that is first loaded at that limit is not reported as missing', {
     const { openSync, writeSync } = require('node:fs');
     const { SnowFlake } = require(${JSON.stringify(entry)});
     const { memory } = require(${JSON.stringify(require.resolve('../../js/stores/memory.js'))});
+    // In the package, the same file has it.
+    require(${JSON.stringify(require.resolve('../../js/stores/servers/postgres.js'))});
     async function main() {
       await (await SnowFlake.lease(memory(), { datacenterId: 1 })).close();
       try {
