@@ -238,10 +238,10 @@ onDatabases(
         id: PrimarySnowFlakeColumn({ nextIdString }),
         twoId: SnowFlakeColumn(),
       });
-      for (const type of [Number, BigInt]) {
+      for (const type of [Number, BigInt, Boolean, Date, Array]) {
         Reflect.defineMetadata('design:type', type, one.prototype, 'twoId');
         const { message } = await rejects(open(one), 'ERR_SNOWFLAKE_CONFIG');
-        assert.match(message, /^One\.twoId is declared as a .* twoId!: string$/);
+        assert.match(message, /^One\.twoId is declared as an? .* twoId!: string$/);
       }
       const referring = (type) => {
         const two = decorate(class Two {}, 'two', {
@@ -275,6 +275,11 @@ test('options that a column of IDs has not, and wrong ones, are refused', () => 
     }
     for (const value of [5, 'x', {}, -1n]) {
       refuses(() => make({ default: value }), 'ERR_SNOWFLAKE_INVALID_ID');
+    }
+  }
+  for (const make of [SnowFlakeColumn, SnowFlakeColumn.forSchema, PrimarySnowFlakeColumn]) {
+    for (const options of [{ name: 5 }, { name: '' }, { name: {} }, { comment: 5 }]) {
+      refuses(() => make(options), 'ERR_SNOWFLAKE_CONFIG');
     }
   }
   const { primary, default: value } = SnowFlakeColumn.forSchema({ primary: true, default: 5n });

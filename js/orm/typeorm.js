@@ -45,12 +45,15 @@ const ROUNDING_OPTIONS = [
   { option: 'supportBigNumbers', value: false, fix: 'supportBigNumbers: true' },
 ];
 
+const TEXTS = /** @type {const} */ (['name', 'comment']);
+
 /**
  * @param {PrimarySnowFlakeColumnOptions} options
  * @param {string} caller
  */
 function readPrimary(options, caller) {
-  const given = optionsOf(options, `options of ${caller}()`, ['name', 'comment', 'nextIdString']);
+  const given = optionsOf(options, `options of ${caller}()`, [...TEXTS, 'nextIdString']);
+  checkTexts(given, caller);
   const {
     name,
     comment,
@@ -65,6 +68,19 @@ function readPrimary(options, caller) {
   return { type: BIGINT, name, comment, transformer };
 }
 
+/**
+ * @param {{ name?: unknown, comment?: unknown }} given
+ * @param {string} caller
+ */
+function checkTexts({ name, comment }, caller) {
+  if (name !== undefined && (typeof name !== 'string' || name === '')) {
+    throw configError(`name of ${caller}() must be the name of a column; it is ${describe(name)}`);
+  }
+  if (comment !== undefined && typeof comment !== 'string') {
+    throw configError(`comment of ${caller}() must be a text; it is ${describe(comment)}`);
+  }
+}
+
 const FLAGS = /** @type {const} */ ([
   'nullable',
   'unique',
@@ -73,8 +89,6 @@ const FLAGS = /** @type {const} */ ([
   'insert',
   'update',
 ]);
-const TEXTS = /** @type {const} */ (['name', 'comment']);
-
 /**
  * @param {SnowFlakeColumnOptions} options
  * @param {string} caller
@@ -82,6 +96,7 @@ const TEXTS = /** @type {const} */ (['name', 'comment']);
 function readColumn(options, caller) {
   const given = optionsOf(options, `options of ${caller}()`, [...TEXTS, ...FLAGS, 'default']);
   const read = /** @type {SnowFlakeColumnOptions} */ ({ ...given });
+  checkTexts(read, caller);
   for (const name of FLAGS) {
     const flag = read[name];
     if (flag === undefined || typeof flag === 'boolean') continue;

@@ -121,8 +121,19 @@ function prepareColumn(column) {
   };
 }
 
+/** Types of properties that hold no ID, as errors name them. */
+const OTHERS = new Map(
+  /** @type {[unknown, string][]} */ ([
+    [Number, 'a number, which cannot hold an ID of 64 bits'],
+    [BigInt, 'a bigint, and TypeORM reads IDs as strings'],
+    [Boolean, 'a boolean, which is no ID'],
+    [Date, 'a Date, which is no ID'],
+    [Array, 'an array, which is no ID'],
+  ]),
+);
+
 /**
- * Refuses a property that TypeScript declares as a number or a bigint, since it would hold a string. (IDs of a layout
+ * Refuses a property that TypeScript declares as another type, such as a number: it would hold a string. (IDs of a layout
  * of at most 53 bits could be numbers; the column does not know the layout.)
  * @param {ColumnMetadata} column
  * @param {string} name
@@ -130,12 +141,8 @@ function prepareColumn(column) {
 function refuseOtherTypes({ target, propertyName }, name) {
   const declaring = typeof target === 'function' ? target.prototype : undefined;
   if (declaring === undefined || typeof Reflect.getMetadata !== 'function') return;
-  const type = Reflect.getMetadata('design:type', declaring, propertyName);
-  if (type !== Number && type !== BigInt) return;
-  const declared =
-    type === Number
-      ? 'a number, which cannot hold an ID of 64 bits'
-      : 'a bigint, and TypeORM reads IDs as strings';
+  const declared = OTHERS.get(Reflect.getMetadata('design:type', declaring, propertyName));
+  if (declared === undefined) return;
   throw configError(
     `${name} is declared as ${declared}: declare it as a string, such as ${propertyName}!: string`,
   );
