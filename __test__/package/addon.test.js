@@ -1,13 +1,22 @@
 'use strict';
-// What users read where an addon does not load. The packages are those that `npm run package` makes, in a project of their own.
+// What users read where an addon does not load. The packages are those that `npm run package` makes, in a project of their own,
+// and at the end those of a release.
 
 const assert = require('node:assert/strict');
-const { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
+const {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} = require('node:fs');
+const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
 require('../support/own-directory.js');
-const { targetHere } = require('../../js/runtime/addon.js');
+const { packageOf, targetHere } = require('../../js/runtime/addon.js');
 const { Packed, isBuilt, run, runIn } = require('../support/package/tarball.js');
 
 const here = targetHere();
@@ -168,3 +177,59 @@ for (const { name, source, code, call, loaded, pack } of ADDONS) {
     });
   });
 }
+
+/** Prints the addons that are asked for, then the error, if there is one. */
+const ASKING = `
+  const Module = require('node:module');
+  const { _load } = Module;
+  const asked = [];
+  Module._load = (name, ...rest) => {
+    if (name.startsWith('@snowdrift/') || name.endsWith('.node')) asked.push(name);
+    return _load(name, ...rest);
+  };
+  let failed = [];
+  try {
+    require('snowdrift');
+  } catch ({ code, message, cause }) {
+    failed = [code, message, cause.code];
+  }
+  console.log(JSON.stringify({ asked, failed }));
+`;
+
+describe('the addon of a release', () => {
+  const project = mkdtempSync(join(tmpdir(), 'snowdrift-released-'));
+  const installed = join(project, 'node_modules');
+  const platform = packageOf('snowdrift', here);
+  before(async () => {
+    const { assemble } = await import('../../scripts/packages.mjs');
+    assemble(join(__dirname, '../../js/runtime'), installed);
+    writeFileSync(join(project, 'app.js'), ASKING);
+  });
+  after(() => rmSync(project, { recursive: true, force: true, maxRetries: 3 }));
+
+  function answer() {
+    const { stdout, stderr } = runIn(project, ['app.js']);
+    assert.notEqual(stdout, '', stderr);
+    return JSON.parse(stdout);
+  }
+
+  test("is asked for in its platform's package alone", () => {
+    const { asked, failed } = answer();
+    assert.deepEqual(failed, []);
+    assert.equal(asked.at(-1), platform);
+    // On Linux the one for the other libc may be tried first.
+    const isPackage = (name) => name.startsWith(packageOf('snowdrift', `${process.platform}-`));
+    assert.deepEqual(
+      asked.filter((name) => !isPackage(name)),
+      [],
+    );
+  });
+
+  test('whose package is not installed: to install it', () => {
+    rmSync(join(installed, platform), { recursive: true });
+    const [code, message, cause] = answer().failed;
+    assert.deepEqual([code, cause], ['ERR_SNOWFLAKE_ADDON', 'MODULE_NOT_FOUND']);
+    const start = `the package ${platform}, the addon of snowdrift for this platform, is not installed. `;
+    assert.equal(message.slice(0, start.length), start);
+  });
+});

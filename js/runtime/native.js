@@ -10,7 +10,7 @@ const { loadAddon } = require('./addon.js');
  * @returns {unknown}
  */
 function load(target, fail) {
-  // Built here, or packed with the package by `npm run package`.
+  // Built here, or packed with the package by `npm run package`. A release is packed without this.
   try {
     return require(`./snowdrift.${target}.node`);
   } catch (failure) {
