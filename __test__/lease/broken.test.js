@@ -15,9 +15,13 @@ const ENGINES = {
   postgres: { options: '?sslmode=verify-full', clients: ['pg.Pool'] },
   mysql: { options: '?ssl={}', clients: ['mysql2 pool'] },
   redis: { options: '', clients: ['ioredis', 'redis'] },
+  // Its driver loops for ever over a reply of 0 bytes: docs/stores.md says so.
+  mongodb: { clients: ['MongoClient'], ways: ['stall', 'reset', 'end'] },
   etcd: { options: '', clients: [] },
   zookeeper: { clients: [] },
 };
+
+const WAYS = ['stall', 'reset', 'end', 'garbage'];
 
 /** How far a lease comes: it gets fewer bytes. */
 const MOST_BYTES = 8000;
@@ -26,7 +30,7 @@ const SOME_BYTES = [0, 1, 4, 5, 9, 40, 90, 95, 110, 500, 1300, 1500, 1700, 2500,
 
 const SCRIPT = `require(${JSON.stringify(require.resolve('../support/lease/broken.js'))})`;
 
-for (const [engine, { options, clients }] of Object.entries(ENGINES)) {
+for (const [engine, { options, clients, ways = WAYS }] of Object.entries(ENGINES)) {
   for (const tls of [false, true]) {
     // ZooKeeper's client is not of Node: zookeeper-tls.test.js has its TLS.
     if (tls && options === undefined) continue;
@@ -66,7 +70,7 @@ for (const [engine, { options, clients }] of Object.entries(ENGINES)) {
         );
       };
 
-      for (const how of ['stall', 'reset', 'end', 'garbage']) {
+      for (const how of ways) {
         const isQuick =
           `${engine} ${how}` === 'postgres stall' || `${engine} ${how}` === 'redis garbage';
         test(`a lease of a URL, ${how}`, { skip: isQuick ? undefined : gate }, () =>

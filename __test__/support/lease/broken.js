@@ -38,6 +38,13 @@ const CLIENTS = {
     client.connect().catch(() => {});
     return { store, end: async () => client.destroy() };
   },
+  async MongoClient(url, serverSelectionTimeoutMS) {
+    const client = new (require('mongodb').MongoClient)(url, { serverSelectionTimeoutMS });
+    return {
+      store: require('snowdrift/lease/mongodb').mongodb(client),
+      end: () => client.close(true),
+    };
+  },
 };
 
 const OPTIONS = { datacenterId: 1, ttl: 2000, maxClockSkew: 1000, scope: 'process' };
