@@ -196,6 +196,13 @@ describe('on a stand-in', { skip, concurrency: 1 }, () => {
     assert.match(message, /^Upstash at UPSTASH_REDIS_REST_URL did not answer within 300 ms/);
   });
 
+  test('a token in the path is refused, and shown nowhere', async () => {
+    const leasing = SnowFlake.lease('upstash://db.example/hunter2', { datacenterId: 1 });
+    const error = await rejects(leasing, 'ERR_SNOWFLAKE_CONFIG');
+    assert.match(error.message, /^the URL of Upstash at db\.example has a path: remove it/);
+    assert.ok(!everythingOf(error).includes('hunter2'));
+  });
+
   test('without a token or a host, the error says what is missing', async () => {
     for (const [env, text] of [
       [{}, /needs UPSTASH_REDIS_REST_URL/],

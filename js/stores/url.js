@@ -178,11 +178,14 @@ const isListed = (url) => LISTED.has(productOf(url)) || url.searchParams.has('cl
 
 /** A server's name in errors: 'PostgreSQL at db:5432', 'DynamoDB at eu-central-1/ids'. @param {URL} url */
 function serverOf(url) {
-  const { product, port, usual = 'localhost' } = SERVERS[url.protocol];
-  if (port === undefined)
-    return `${product} at ${url.host || usual}${url.pathname.replace(/^\/$/, '')}`;
+  const { product, port, usual } = SERVERS[url.protocol];
+  if (port === undefined) {
+    // Upstash has no path: what is there may be a token.
+    const path = usual === undefined ? url.pathname.replace(/^\/$/, '') : '';
+    return `${product} at ${url.host || usual}${path}`;
+  }
   if (isListed(url)) return `${product} at ${addressesOf(url).join(',')}`;
-  const host = url.hostname || url.searchParams.get('host') || usual;
+  const host = url.hostname || url.searchParams.get('host') || (usual ?? 'localhost');
   return `${product} at ${host}:${url.port || port}`;
 }
 

@@ -28,7 +28,11 @@ function load(url) {
 
 /** @type {NonNullable<Server['check']>} */
 function check(where, { pathname }) {
-  if (pathname.length > 1) throw configError(`${where} has a path, and Upstash has one database`);
+  if (pathname.length > 1) {
+    throw configError(
+      `${where} has a path: remove it. The token comes first, upstash://:TOKEN@host`,
+    );
+  }
 }
 
 /** @type {Server['connect']} */
