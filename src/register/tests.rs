@@ -773,7 +773,7 @@ fn only_files_with_the_names_of_buckets_are_listed() {
     let mut one = register(directory.path());
     write(&mut one, KEY, 1, bucket(false, 1), 0);
     write(&mut one, Key::Namespace, 2, namespace(), 0);
-    fs::write(directory.path().join("datacenter-01-worker-5.slot"), "").unwrap();
+    fs::write(directory.path().join("datacenter-01-worker-7.slot"), "").unwrap();
     assert_eq!(one.buckets().unwrap(), [KEY]);
 }
 
