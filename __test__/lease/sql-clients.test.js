@@ -33,6 +33,7 @@ const SHIFT = 500;
 /** How long a busy machine may take besides, ms. */
 const LATE = 60_000;
 
+const ignore = () => {};
 const pick = (list) => list[Math.floor(Math.random() * list.length)];
 
 /** Hosts whose processes lease by a client, and the faults that befall them. */
@@ -41,6 +42,8 @@ class Fleet {
   #hosts;
   #drawers = [];
   #counts = {};
+  /** What leases were refused with for good. */
+  #refusals = [];
 
   constructor(name, place) {
     this.#client = { name, place };
@@ -61,6 +64,7 @@ class Fleet {
     };
     host.drawers[n] = new Drawer(options, host.machine.env);
     this.#drawers.push(host.drawers[n]);
+    host.drawers[n].opened().then(({ message }) => message && this.#refusals.push(message), ignore);
   }
 
   #kill(host, drawers) {
@@ -92,7 +96,8 @@ class Fleet {
   async issue(hosts = this.#hosts) {
     const start = performance.now();
     const each = hosts.flatMap(({ drawers }) => drawers.map((one) => one.drawn(one.count + 1)));
-    await limitWait(Promise.all(each), 'each process issues', { ms: LATE });
+    const what = () => `each process issues; refused: ${this.#refusals.join('; ')}`;
+    await limitWait(Promise.all(each), what, { ms: LATE });
     return performance.now() - start;
   }
 
