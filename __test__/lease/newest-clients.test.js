@@ -12,4 +12,5 @@ if (skip) {
   replaceClients('newest');
   require('./settings.test.js');
   require('./stores.test.js');
+  require('./redis-cluster.test.js');
 }
