@@ -5,6 +5,7 @@ import { mock } from 'node:test';
 import { Param, type PipeTransform, Query } from '@nestjs/common';
 import { metrics as otel } from '@opentelemetry/api';
 import type { StandardSchemaV1 } from '@standard-schema/spec';
+import { MongoClient } from 'mongodb';
 import {
   type BigIntId,
   CachedSnowFlake,
@@ -40,6 +41,7 @@ import { dynamodb } from 'snowdrift/lease/dynamodb';
 import { etcd } from 'snowdrift/lease/etcd';
 import { kubernetes } from 'snowdrift/lease/kubernetes';
 import { memory } from 'snowdrift/lease/memory';
+import { mongodb } from 'snowdrift/lease/mongodb';
 import { postgres } from 'snowdrift/lease/postgres';
 import { s3 } from 'snowdrift/lease/s3';
 import { migration, sql } from 'snowdrift/lease/sql';
@@ -136,6 +138,8 @@ is<Promise<SnowFlake>>(SnowFlake.lease('file:///ids', { datacenterId: 1 }));
 is<Promise<SnowFlake>>(SnowFlake.lease('redis://a', { maxClockSkew: 5, callTimeout: 5 }));
 is<Promise<SnowFlake>>(SnowFlake.lease(memory(), { datacenterId: 1, ttl: 5000 }));
 is<LeaseStore>(etcd('http://a:2379', { namespace: 'orders' }));
+is<LeaseStore>(mongodb(new MongoClient('mongodb://a'), { namespace: 'orders', database: 'ids' }));
+is<LeaseStore>(mongodb(new MongoClient('mongodb://a').db()));
 is<LeaseStore>(s3({ send: async () => ({}) }, { bucket: 'ids', prefix: 'app' }));
 is<LeaseStore>(dynamodb({ send: async () => ({}) }, { namespace: 'orders', table: 'ids' }));
 is<LeaseStore>(kubernetes());
