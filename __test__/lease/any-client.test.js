@@ -11,6 +11,7 @@ const { after, before, describe, test } = require('node:test');
 const { inspect } = require('node:util');
 
 require('../support/own-directory.js');
+const { run } = require('../support/cli.js');
 const { Server, missing } = require('../support/lease/servers.js');
 const { SnowFlake, refuses, rejects, until } = require('../support/support.js');
 const { mysql } = require('../../js/stores/mysql.js');
@@ -86,6 +87,33 @@ function hear(connection, textOf, listen) {
   };
 }
 
+/** By dialect: what connections of a URL have their `query` from. */
+const PROTOTYPES = {
+  postgres: () => require('pg').Client.prototype,
+  mysql: () => require('mysql2').Connection.prototype,
+};
+
+/** A lease by a URL, and the commands for it. */
+async function runCommands(t, dialect, url, listen) {
+  const prototype = PROTOTYPES[dialect]();
+  const { query } = prototype;
+  t.after(() => {
+    prototype.query = query;
+  });
+  let count = 0;
+  const textOf = (statement) => statement.text ?? statement.sql ?? statement;
+  hear(prototype, textOf, (text) => {
+    count++;
+    listen(text);
+  });
+  await (await SnowFlake.lease(url, { ...OPTIONS, ttl: 60_000 })).close();
+  for (const command of ['slots', 'recover']) {
+    const { code, said } = await run([command, url]);
+    assert.equal(code, 0, said);
+  }
+  assert.ok(count > 10, `${count} statements`);
+}
+
 const oneLine = (text) => text.replace(/\s+/g, ' ').trim();
 
 /** The statements of the page for a dialect. */
@@ -146,6 +174,7 @@ for (const [dialect, { engine, open }] of Object.entries(CLIENTS)) {
         await store.schemas(SIGNAL);
         await store.now(SIGNAL);
       }
+      if (engine) await runCommands(t, dialect, `${server.url}?namespace=${newNamespace()}`, note);
       assert.deepEqual([...sent].sort(), statementsFor(dialect).sort());
     });
 
