@@ -503,8 +503,8 @@ describe('a client', () => {
   test('that is none is refused', () => {
     const query = async () => [];
     for (const [client, said] of [
-      [undefined, /the client of sql\(\) must be an object/],
-      [query, /the client of sql\(\) must be an object/],
+      [undefined, /the client of sql\(\{ dialect, query \}\) must be an object/],
+      [query, /the client of sql\(\{ dialect, query \}\) must be an object/],
       [{ query }, /a dialect must be one of 'postgres', 'mysql', 'sqlite'; it is undefined/],
       [{ query, dialect: 'oracle' }, /a dialect must be one of/],
       [{ query, dialect: '__proto__' }, /a dialect must be one of/],
@@ -512,7 +512,10 @@ describe('a client', () => {
       [{ dialect: 'mysql' }, /query of sql\(\) must be a function; it is undefined/],
       [{ dialect: 'mysql', query: 'SELECT' }, /query of sql\(\) must be a function/],
       [{ dialect: 'mysql', query, placeholder: ':1' }, /must be '\?' or '\$1'; it is ':1'/],
-      [{ dialect: 'mysql', query, namespace: 'x' }, /the client of sql\(\) has no 'namespace'/],
+      [
+        { dialect: 'mysql', query, namespace: 'x' },
+        /the client of sql\(\{ dialect, query \}\) has no 'namespace'/,
+      ],
     ]) {
       const { message } = refuses(() => sql(client), 'ERR_SNOWFLAKE_CONFIG');
       assert.match(message, said);

@@ -161,7 +161,7 @@ test('a schema of less than was written is refused', () => {
 
 test('a single connection is refused: it never connects again', async () => {
   const { message } = refuses(() => postgres(new Client()), CONFIG);
-  assert.match(message, /^postgres\(\) takes a Pool of pg; this is /);
+  assert.match(message, /^postgres\(\) takes a Pool of pg, and sql\(\) other clients; this is /);
 });
 
 /**

@@ -10,7 +10,7 @@ const { sqlRegister } = require('./sql-register.js');
 
 /** @type {typeof import('./mysql.d.ts').mysql} */
 function mysql(pool, options) {
-  checkClient(pool, POOLS.mysql, 'mysql() takes a pool of mysql2');
+  checkClient(pool, POOLS.mysql, 'mysql() takes a pool of mysql2, and sql() other clients');
   return sqlRegister('mysql', 'mysql', options, (name) => queryMysql(name, pool));
 }
 

@@ -9,7 +9,7 @@ const { sqlRegister } = require('./sql-register.js');
 
 /** @type {typeof import('./postgres.d.ts').postgres} */
 function postgres(pool, options) {
-  checkClient(pool, POOLS.postgres, 'postgres() takes a Pool of pg');
+  checkClient(pool, POOLS.postgres, 'postgres() takes a Pool of pg, and sql() other clients');
   return sqlRegister('postgres', 'postgres', options, (name) => queryPostgres(name, pool));
 }
 

@@ -95,7 +95,7 @@ function rowsOf(name, found, columns) {
 function sql(client, options) {
   const names = ['dialect', 'query', 'placeholder'];
   /** @type {unknown} */
-  const given = optionsOf(client, 'the client of sql()', names);
+  const given = optionsOf(client, 'the client of sql({ dialect, query })', names);
   const { dialect, query, placeholder } = /** @type {SqlClient} */ (given);
   checkDialect(dialect);
   if (typeof query !== 'function') {
