@@ -239,6 +239,49 @@ describe('where the environment names a server', { skip: storm ?? missing('postg
   });
 });
 
+test('listed after the module of a connection, it releases its lease before that is closed', async () => {
+  // As TypeOrmModule of @nestjs/typeorm, whose DataSource is a global module's.
+  let isOpen = true;
+  const writes = [];
+  const store = memory();
+  class Connection {}
+  class Closing {
+    onApplicationShutdown() {
+      isOpen = false;
+    }
+  }
+  const connections = {
+    ...{ module: class {}, global: true, exports: [Connection] },
+    providers: [
+      { provide: Connection, useValue: store },
+      { provide: Closing, useValue: new Closing() },
+    ],
+  };
+  const leasing = SnowFlakeModule.forRootAsync({
+    isDefault: false,
+    inject: [Connection],
+    useFactory: (connection) => ({
+      datacenterId: 1,
+      from: {
+        ...connection,
+        write(...args) {
+          writes.push(isOpen);
+          return connection.write(...args);
+        },
+      },
+    }),
+  });
+  class App {}
+  Module({ imports: [{ module: class {}, imports: [connections] }, leasing] })(App);
+  const app = await NestFactory.createApplicationContext(App, {
+    ...{ logger: false, abortOnError: false },
+  });
+  const before = writes.length;
+  await app.close();
+  assert.ok(!isOpen && writes.length > before);
+  assert.deepEqual(new Set(writes), new Set([true]));
+});
+
 test('a mock in its place, as of overrideProvider(), stops no shutdown', async () => {
   let closed = 0;
   const closing = { close: async () => closed++ };
