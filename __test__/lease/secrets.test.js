@@ -19,6 +19,7 @@ const { postgres } = require('../../js/stores/postgres.js');
 const { redis } = require('../../js/stores/redis.js');
 const { sql } = require('../../js/stores/sql.js');
 const { typeorm } = require('../../js/stores/typeorm.js');
+const { upstash } = require('../../js/stores/upstash.js');
 const { workerNode } = require('../../js/stores/worker-node.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
 const { amount, gate, isStorms } = require('../support/amount.js');
@@ -146,6 +147,7 @@ for (const engine of ENGINES) {
         'postgres()': (url) => postgres(url),
         'mysql()': (url) => mysql({ uri: url }),
         'redis()': (url) => redis({ url }),
+        'upstash()': (url) => upstash({ url }),
         'mongodb()': (url) => mongodb({ url }),
         'the database of mongodb()': (url) => mongodb({ db() {} }, { database: url }),
         'typeorm()': (url) => typeorm({ query() {}, options: { type: url } }),
