@@ -254,6 +254,15 @@ test("an application's own error stays as it is, whatever URLs without a login i
   }
 });
 
+test('a secret in a list of properties is hidden where a server quotes it alone', () => {
+  const { raw, encoded } = createPassword();
+  const properties = `SERVICE_NAME:mongo,AWS_SESSION_TOKEN:${encoded}`;
+  for (const list of [properties, encodeURIComponent(properties)]) {
+    learn(new URL(`mongodb://db/app?authMechanismProperties=${list}&appName=web`));
+    assert.equal(redactForeign(`mongo refuses ${raw} of web`), 'mongo refuses *** of web');
+  }
+});
+
 test('options that are named like a secret, and are none, are shown', () => {
   for (const [url, text] of [
     ['mysql://h?insecureAuth=true', 'the value true is not valid'],

@@ -131,7 +131,7 @@ function learn(url) {
     const [name, ...parts] = option.split('=');
     const value = parts.join('=');
     if (isSecretOption(decode(name))) add(value);
-    else learnJson(decode(value));
+    learnMembers(decode(value));
   }
   // Clients do not use a fragment. It may be the rest of a password.
   add(hash.slice(1));
@@ -139,11 +139,17 @@ function learn(url) {
 }
 
 /**
- * Learns the secrets in options that are a JSON object.
+ * Learns the secrets in options that are a JSON object, or a list as 'AWS_SESSION_TOKEN:abc,SERVICE_NAME:x'.
  * @param {string} text
  */
-function learnJson(text) {
-  if (!text.startsWith('{')) return;
+function learnMembers(text) {
+  if (!text.startsWith('{')) {
+    for (const member of text.split(',')) {
+      const [name, ...parts] = member.split(':');
+      if (CREDENTIAL.test(name)) add(parts.join(':'));
+    }
+    return;
+  }
   try {
     JSON.parse(text, (name, value) => {
       if (typeof value === 'string' && CREDENTIAL.test(name)) add(value);
