@@ -276,6 +276,18 @@ describe('by URL', () => {
     });
   });
 
+  test('has no endpoint and no region of Object.prototype', async () => {
+    const polluted = { endpoint: 'http://evil', region: 'evil' };
+    Object.assign(Object.prototype, polluted);
+    try {
+      await connect(new URL('s3://ids'));
+    } finally {
+      for (const name of Object.keys(polluted)) delete Object.prototype[name];
+    }
+    const { region, endpoint } = aws.S3Client.opened.at(-1).options;
+    assert.deepEqual([region, endpoint], [undefined, undefined]);
+  });
+
   test('with keys, another option or no bucket is refused, and shows no key', async () => {
     for (const [url, said] of [
       ['s3://AKIAXX:geheim@ids/app', /has a login: remove it.*AWS_PROFILE/],

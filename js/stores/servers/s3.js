@@ -2,6 +2,7 @@
 // S3 by a URL, `s3://BUCKET/PREFIX?region=...`, through `@aws-sdk/client-s3`.
 
 const { configError } = require('../../messages/errors.js');
+const { ownOf } = require('../../ids/properties.js');
 const { loadS3 } = require('../aws.js');
 const { s3 } = require('../s3.js');
 const { all, text } = require('../url-options.js');
@@ -31,7 +32,7 @@ function check(where, url) {
 /** @type {Server['connect']} */
 async function connect(_, { own, options }) {
   const { S3Client } = /** @type {Sdk} */ (loadS3());
-  const { region, endpoint } = Object.fromEntries(own.searchParams);
+  const { region, endpoint } = ownOf(Object.fromEntries(own.searchParams));
   const client = new S3Client({ region, endpoint, ...(endpoint !== undefined && PLAIN) });
   const prefix = decodeURIComponent(own.pathname).replace(/^[/]|[/]$/g, '') || undefined;
   const store = s3(client, { ...options, bucket: own.hostname, prefix });
