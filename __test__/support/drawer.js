@@ -165,9 +165,10 @@ async function open({ engine, cached, waits, sqlClient, ...options }) {
   }
   if (cached) return new CachedSnowFlake(options);
   if (engine === undefined && sqlClient === undefined) return new SnowFlake(options);
-  const store = sqlClient === undefined ? engine : await openSql(sqlClient);
+  let store = engine;
   for (;;) {
     try {
+      store ??= await openSql(sqlClient);
       return await SnowFlake.lease(store, options);
     } catch (failure) {
       if (failure.code === 'ERR_SNOWFLAKE_CONFIG') throw failure;
