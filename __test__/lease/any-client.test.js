@@ -3,6 +3,7 @@
 // client that misbehaves ends no process and no promise stays open; and it shares its table with the stores of pg and mysql2.
 
 const assert = require('node:assert/strict');
+const { AsyncLocalStorage } = require('node:async_hooks');
 const { randomBytes } = require('node:crypto');
 const { setMaxListeners } = require('node:events');
 const { readFileSync } = require('node:fs');
@@ -435,6 +436,23 @@ describe('a client', () => {
     const failure = await rejects(lease(query), 'ERR_SNOWFLAKE_STORE');
     assert.ok(!inspect(failure).includes('k7Xq2-mPz9'), inspect(failure));
     assert.match(failure.message, /cannot connect to/);
+  });
+
+  test('is called outside of the transaction in whose callback a lease is taken', async () => {
+    const transactions = new AsyncLocalStorage();
+    const client = await CLIENTS.sqlite.open();
+    const seen = new Set();
+    const query = (text, values) => {
+      seen.add(transactions.getStore());
+      return client.query(text, values);
+    };
+    const store = sql({ dialect: 'sqlite', query });
+    await transactions.run('a transaction', async () => {
+      const flake = await SnowFlake.lease(store, { ...OPTIONS, scope: 'process' });
+      await until(() => flake.lease.renewals > 1);
+      await flake.close();
+    });
+    assert.deepEqual([...seen], [undefined]);
   });
 
   test('may call the store within a call', async () => {
