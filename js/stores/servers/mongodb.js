@@ -22,8 +22,11 @@ const { whileUsed } = require('./idle.js');
  * @property {(isForced: boolean) => Promise<void>} close
  */
 
-/** The driver's own limit of finding the primary is 30 s. Most calls have less, and then say only that they took too long. */
-const SELECTION_MS = '2000';
+/**
+ * The driver's own limits are 30 s. Of finding the primary, most calls have less, and then say only that they took too long. Of a
+ * connection's greeting, it keeps the process alive for as long, also after close().
+ */
+const LIMITS = { serverSelectionTimeoutMS: '2000', connectTimeoutMS: '2000' };
 
 /** Read here first: of one that cannot be read, the driver says only that the server cannot be reached. */
 const FILES = ['tlsCAFile', 'tlsCertificateKeyFile', 'tlsCRLFile'];
@@ -54,8 +57,8 @@ function toDriver(own) {
   const servers = own.protocol === 'mongodb:' ? addressesOf(own).join(',') : own.host;
   for (const name of ['host', ...DROPPED]) url.searchParams.delete(name);
   const { searchParams, username, password, protocol, pathname } = url;
-  if (!searchParams.has('serverSelectionTimeoutMS')) {
-    searchParams.set('serverSelectionTimeoutMS', SELECTION_MS);
+  for (const [name, limit] of Object.entries(LIMITS)) {
+    if (!searchParams.has(name)) searchParams.set(name, limit);
   }
   const login = username && `${username}${password && `:${password}`}@`;
   return `${protocol}//${login}${servers}${pathname || '/'}${url.search}`;
