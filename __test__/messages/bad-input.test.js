@@ -259,6 +259,7 @@ for (const [name, store] of Object.entries({
   ...{ ...require('../../js/stores/redis.js'), ...require('../../js/stores/typeorm.js') },
   s3: (client) => require('../../js/stores/s3.js').s3(client, { bucket: 'ids' }),
   sql: require('../../js/stores/sql.js').sql,
+  ...require('../../js/stores/upstash.js'),
   workerNode: require('../../js/stores/worker-node.js').workerNode,
 })) {
   refusesEach(`${name}()`, [...STRANGE, undefined, {}, 1, ''], (value) => store(value), CONFIG);
