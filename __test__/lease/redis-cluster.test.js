@@ -14,10 +14,11 @@ const { redis } = require('../../js/stores/redis.js');
 const { amount, storm } = require('../support/amount.js');
 const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
 const { RedisCluster } = require('../support/lease/redis-cluster.js');
+const { inTime } = require('../support/lease/rounds.js');
 const { missing } = require('../support/lease/servers.js');
 const { limitWait } = require('../support/limit-wait.js');
 const { Machine, missing: noMachine } = require('../support/machine.js');
-const { layouts } = require('../support/support.js');
+const { layouts, runScript } = require('../support/support.js');
 
 const skip = missing('redis') ?? storm;
 const ignore = () => {};
@@ -114,6 +115,33 @@ describe('Redis Cluster', { skip, concurrency: 1 }, () => {
       await register.close();
       assert.deepEqual(found.filter((one) => names.includes(one)).sort(), names);
     });
+  }
+});
+
+/** A process holds on for so long at most when nobody answers, ms, and for a busy machine. */
+const END_MS = 4000 + 1500;
+
+test('a process with a lease from a URL can end while all nodes of a cluster are silent', {
+  skip,
+}, async () => {
+  const cluster = await RedisCluster.start();
+  const script = `
+    const options = { datacenterId: 1, ttl: 2000, maxClockSkew: 1000, callTimeout: 60_000 };
+    require('../..').SnowFlake.lease('${cluster.url}', options).then(async (flake) => {
+      for (const pid of ${JSON.stringify(cluster.pids)}) process.kill(pid, 'SIGSTOP');
+      const start = performance.now();
+      process.on('exit', () => console.log(Math.round(performance.now() - start)));
+      await flake.close();
+    });`;
+  try {
+    await inTime(END_MS, async () => {
+      const { stdout, stderr } = await runScript(script);
+      cluster.signal('SIGCONT');
+      assert.match(stdout, /^\d+$/m, stderr);
+      return Number(stdout);
+    });
+  } finally {
+    await cluster.stop();
   }
 });
 

@@ -92,6 +92,10 @@ class RedisCluster {
     return this.#nodes.map(({ server }) => server.url);
   }
 
+  get pids() {
+    return this.#nodes.map(({ server }) => server.pid);
+  }
+
   /** The master of the key of a namespace, and its replica. */
   async #shardOf(namespace) {
     const living = this.#nodes.filter(({ isDown }) => !isDown);
@@ -134,6 +138,11 @@ class RedisCluster {
   async restore(namespace = 'default') {
     if (this.#lagging === undefined) throw new Error('no replica lags');
     await this.failOver(namespace);
+  }
+
+  /** To all nodes. */
+  signal(name) {
+    for (const { server } of this.#nodes) server.signal(name);
   }
 
   async stop() {

@@ -556,6 +556,10 @@ class Server {
     return this.#engine.end ?? 'SIGKILL';
   }
 
+  get pid() {
+    return this.#process.pid;
+  }
+
   signal(signal) {
     this.#process.kill(signal);
   }

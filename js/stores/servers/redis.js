@@ -39,8 +39,11 @@ const { whileUsed } = require('./idle.js');
  * }} IORedisModule
  */
 
-/** A cluster's node may take so long to name the others, ms: a call has its own limit. */
-const REFRESH_MS = 5000;
+/**
+ * Limits of connections to nodes, ms. A call has its own limit; after that, these end the process late.
+ */
+const NODE_MS = 2000;
+const DISCONNECT_MS = 500;
 
 /**
  * As an application's, but with a client that no application has.
@@ -86,6 +89,7 @@ function connectCluster(Cluster, own, options) {
   const { user = given('username'), password = given('password') } = loginOf(own);
   const redisOptions = {
     ...{ username: user, password, keepAlive: KEEP_ALIVE_MS, enableReadyCheck: false },
+    ...{ connectTimeout: NODE_MS, disconnectTimeout: DISCONNECT_MS },
     ...{ connectionName: given('connectionName'), family: Number(given('family') ?? 0) },
     ...(protocol === 'rediss:' && { tls: {} }),
   };
@@ -96,7 +100,7 @@ function connectCluster(Cluster, own, options) {
       keyPrefix: given('keyPrefix'),
       lazyConnect: true,
       clusterRetryStrategy: null,
-      slotsRefreshTimeout: REFRESH_MS,
+      slotsRefreshTimeout: NODE_MS,
       // It needs a right. A node that is not ready refuses, and the call is made again.
       enableReadyCheck: false,
       // A certificate has names.
