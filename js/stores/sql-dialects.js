@@ -189,12 +189,13 @@ function checkSchema(dialect) {
  */
 function createRecords(dialect, table = RECORDS) {
   const { type, textType } = DIALECTS[dialect];
+  // With MariaDB's sql_mode ORACLE, '' is no default: it is NULL.
   return `CREATE TABLE IF NOT EXISTS ${table} (
   namespace ${type(64)} NOT NULL,
   name ${type(64)} NOT NULL,
   token ${type(16)} NOT NULL,
   text ${textType} NOT NULL,
-  writes ${type(WRITES)} NOT NULL DEFAULT '',
+  writes ${type(WRITES)} NOT NULL DEFAULT '-',
   PRIMARY KEY (namespace, name)
 )`;
 }
