@@ -406,7 +406,9 @@ function missing(engine) {
   const reason = programs().every(Boolean)
     ? lack(engine)
     : `there is no ${engine} server on this machine (${remedy})`;
-  return isRequired && reason !== undefined ? skipped(reason) : reason;
+  // Its clients come with storms alone.
+  const isLeftOut = reason === undefined || reason === storm || !isRequired;
+  return isLeftOut ? reason : skipped(reason);
 }
 
 /** Of a test that is a storm with most engines: why it is skipped with this one, or undefined. */
