@@ -208,7 +208,7 @@ export interface LeaseOptions
    */
   workerId?: number;
   /**
-   * For how long a renewal holds the slot, in ms: 1,000 to 3,600,000; from a server 30,000 by default, from S3 180,000, from a directory
+   * For how long a renewal holds the slot, in ms: 1,000 to 3,600,000; from a server 30,000 by default, from S3 and `gs:` 180,000, from a directory
    * {@link SnowFlakeOptions.ttl}. A server's lease is renewed after each third, and a call of that may take a sixth: where the store
    * is slower, or all event loops of a host may be busy for longer than two thirds, give more. A slot that nobody released is free
    * `ttl` + `maxClockSkew` after its last renewal.
@@ -645,10 +645,10 @@ export class SnowFlake extends Generator {
    * wait for that long.
    *
    * @param store a `file:` URL of a directory; a `postgres:`, `mysql:`, `mariadb:`, `redis:`, `upstash:`, `mongodb:`, `etcd:`,
-   *   `zookeeper:`, `dynamodb:`, `s3:` or `kubernetes:` URL, with `?namespace=orders` if you like; or a `LeaseStore`, such as
+   *   `zookeeper:`, `dynamodb:`, `s3:`, `gs:` or `kubernetes:` URL, with `?namespace=orders` if you like; or a `LeaseStore`, such as
    *   `postgres(pool)` of `snowdrift/lease/postgres`; or an `AssigningStore`, which numbers workers by a function. URLs
-   *   need the package `pg`, `mysql2`, `ioredis`, `@upstash/redis`, `mongodb`, none, `snowdrift-zookeeper`, `@aws-sdk/client-dynamodb` or
-   *   `@aws-sdk/client-s3`. Default: the environment variable `SNOWDRIFT_LEASE`
+   *   need the package `pg`, `mysql2`, `ioredis`, `@upstash/redis`, `mongodb`, none, `snowdrift-zookeeper`, `@aws-sdk/client-dynamodb`,
+   *   `@aws-sdk/client-s3` or `@google-cloud/storage`. Default: the environment variable `SNOWDRIFT_LEASE`
    * @returns resolves when IDs are available, so it waits for a slot's floor that is still ahead: of a directory up to a
    *   minute. Rejects as the constructor throws; with `ERR_SNOWFLAKE_IN_USE` if another host holds the worker ID that it claims; with
    *   `ERR_SNOWFLAKE_CLOCK_SKEW`; and with `ERR_SNOWFLAKE_CONFLICT` if other

@@ -23,6 +23,11 @@ declare module '@upstash/redis' {
   export = client;
 }
 
+declare module '@google-cloud/storage' {
+  const all: unknown;
+  export = all;
+}
+
 declare module '@aws-sdk/*' {
   const client: unknown;
   export = client;

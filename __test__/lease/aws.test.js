@@ -1,5 +1,5 @@
 'use strict';
-// Services that answer anything but what AWS's do, to the AWS SDK itself: each lease is refused in time, no process ends, and no
+// Services that answer anything but what AWS's and Google's do, to their clients themselves: each lease is refused in time, no process ends, and no
 // key is shown.
 
 const assert = require('node:assert/strict');
@@ -10,10 +10,10 @@ const { inspect } = require('node:util');
 
 require('../support/own-directory.js');
 const { missingClients } = require('../support/installed.js');
-const { useAws } = require('../support/lease/servers.js');
+const { useAws, useClient } = require('../support/lease/servers.js');
 const { SnowFlake } = require('../support/support.js');
 
-const skip = missingClients('aws');
+const skip = missingClients('aws') ?? missingClients('gcs');
 const CALL_TIMEOUT = 2000;
 const SECRETS = { AWS_SECRET_ACCESS_KEY: 'geheim-EXAMPLE', AWS_SESSION_TOKEN: 'token//EXAMPLE+==' };
 
@@ -72,6 +72,7 @@ const ANSWERS = {
 const URLS = {
   DynamoDB: 'dynamodb://eu-central-1/ids?endpoint=',
   S3: 's3://ids/app?region=eu-central-1&endpoint=',
+  'Google Cloud Storage': 'gs://ids/app?endpoint=',
 };
 
 describe('a service that is none', { skip }, () => {
@@ -81,6 +82,7 @@ describe('a service that is none', { skip }, () => {
 
   before(async () => {
     useAws();
+    useClient('gcs');
     Object.assign(process.env, SECRETS);
     server = http.createServer((request, response) => {
       request.resume();

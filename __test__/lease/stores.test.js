@@ -18,7 +18,7 @@ const { SnowFlake, layouts, runScript, until } = require('../support/support.js'
 const ignore = () => {};
 
 /** Those whose clock has whole seconds. */
-const SECONDS = ['etcd', 'dynamodb', 's3'];
+const SECONDS = ['etcd', 'dynamodb', 's3', 'gcs'];
 
 /** A register of an application's client. As an application does, it ends the client once when no call is under way. */
 function ofClient(register, end) {
@@ -359,6 +359,23 @@ async function spoilS3(url, namespace, key) {
   await withS3(url).send(new PutObjectCommand({ Bucket: 'ids', Key, Body: 'nonsense' }));
 }
 
+const bucketOf = (url) => {
+  const { Storage } = require('@google-cloud/storage');
+  return new Storage({ apiEndpoint: addressOf(url).origin }).bucket('ids');
+};
+
+const GCS = {
+  'a Bucket'(url, namespace) {
+    const { gcs } = require('../../js/stores/gcs.js');
+    return ofClient(gcs(bucketOf(url), { namespace, prefix: 'app' }), async () => {});
+  },
+};
+
+const spoilGcs = (url, namespace, key) =>
+  bucketOf(url)
+    .file(`app/${namespace}/${key}`)
+    .save('nonsense', { resumable: false, validation: false });
+
 /** A register as an application may write it. */
 function ownRegister(records) {
   const stored = (key) => records.get(key);
@@ -444,6 +461,7 @@ describe('registers', { concurrency: 4 }, () => {
     spoil: spoilMongo,
   });
   onServer('s3', S3, { spoil: spoilS3 });
+  onServer('gcs', GCS, { spoil: spoilGcs });
 
   // A session ends after 10 s without a word.
   onServer('zookeeper', ZOOKEEPER, {

@@ -255,6 +255,7 @@ const NO_TEXT = STRANGE.filter((v) => typeof v !== 'function');
 const { mongodb } = require('../../js/stores/mongodb.js');
 for (const [name, store] of Object.entries({
   ...{ mongodb, ...require('../../js/stores/dynamodb.js'), ...require('../../js/stores/etcd.js') },
+  ...require('../../js/stores/gcs.js'),
   ...{ ...require('../../js/stores/mysql.js'), ...require('../../js/stores/postgres.js') },
   ...{ ...require('../../js/stores/redis.js'), ...require('../../js/stores/typeorm.js') },
   s3: (client) => require('../../js/stores/s3.js').s3(client, { bucket: 'ids' }),

@@ -46,6 +46,7 @@ const NEEDED = [
   ['@upstash/redis', 'a lease from upstash://', lease('upstash://:geheim@127.0.0.1')],
   ['@aws-sdk/client-dynamodb', 'a lease from DynamoDB', lease('dynamodb://eu-central-1/ids')],
   ['@aws-sdk/client-s3', 'a lease from S3', lease('s3://ids/app?region=eu-central-1')],
+  ['@google-cloud/storage', 'a lease from gs://', lease('gs://ids/app')],
   ['typeorm', 'snowdrift/typeorm', "require('snowdrift/typeorm')"],
 ];
 

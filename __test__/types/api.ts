@@ -39,6 +39,7 @@ import {
 import { registerContract } from 'snowdrift/lease/contract';
 import { dynamodb } from 'snowdrift/lease/dynamodb';
 import { etcd } from 'snowdrift/lease/etcd';
+import { gcs } from 'snowdrift/lease/gcs';
 import { kubernetes } from 'snowdrift/lease/kubernetes';
 import { memory } from 'snowdrift/lease/memory';
 import { mongodb } from 'snowdrift/lease/mongodb';
@@ -140,6 +141,7 @@ is<Promise<SnowFlake>>(SnowFlake.lease(memory(), { datacenterId: 1, ttl: 5000 })
 is<LeaseStore>(etcd('http://a:2379', { namespace: 'orders' }));
 is<LeaseStore>(mongodb(new MongoClient('mongodb://a'), { namespace: 'orders', database: 'ids' }));
 is<LeaseStore>(mongodb(new MongoClient('mongodb://a').db()));
+is<LeaseStore>(gcs({ name: 'ids', file() {}, getFiles() {} }, { prefix: 'app' }));
 is<LeaseStore>(s3({ send: async () => ({}) }, { bucket: 'ids', prefix: 'app' }));
 is<LeaseStore>(dynamodb({ send: async () => ({}) }, { namespace: 'orders', table: 'ids' }));
 is<LeaseStore>(kubernetes());

@@ -114,4 +114,4 @@ function createSend(given, what, load) {
   };
 }
 
-module.exports = { createSend, loadDynamoDB, loadS3 };
+module.exports = { createSend, loadDynamoDB, loadS3, timeOf };

@@ -51,6 +51,7 @@ const BY_PRODUCT = {
   DynamoDB: () => require('./servers/dynamodb.js'),
   Kubernetes: () => require('./servers/kubernetes.js'),
   S3: () => require('./servers/s3.js'),
+  'Google Cloud Storage': () => require('./servers/gcs.js'),
 };
 
 /**

@@ -23,7 +23,7 @@ const { ownOf, propertyOf, readAll } = require('../ids/properties.js');
 const DENIED = {
   codes: /^(42501|ER_(TABLE|COLUMN|DB)ACCESS_DENIED_ERROR)$/,
   messages:
-    /^NOPERM|^Kubernetes returned 403|^Access Denied(?! for)|permission denied|not authorized|ACL failure in script|user executing the script/i,
+    /^NOPERM|^Kubernetes returned 403|^Access Denied(?! for)|does not have storage\.|permission denied|not authorized|ACL failure in script|user executing the script/i,
   say: (server) => `${server} denied access: grant this user the rights`,
 };
 
@@ -83,6 +83,12 @@ const PHASES = [
     isFinal: true,
     say: (server) =>
       `${server} refused the keys, or the AWS SDK found none: in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, in the profile AWS_PROFILE, or in the role of the function, task, pod or machine`,
+  },
+  {
+    messages: /^Could not load the default credentials/,
+    isFinal: true,
+    say: (server) =>
+      `The client of ${server} found no credentials: in the file of GOOGLE_APPLICATION_CREDENTIALS, or in the service account of the function, pod or machine`,
   },
   {
     messages: /^Region is missing/,

@@ -6,7 +6,7 @@ const { environmentOf } = require('../runtime/environment.js');
 const { configError, describe, fromCaller } = require('../messages/errors.js');
 const { SERVER } = require('../messages/secrets.js');
 
-/** @typedef {'PostgreSQL' | 'MySQL' | 'MariaDB' | 'Redis' | 'Upstash' | 'MongoDB' | 'etcd' | 'ZooKeeper' | 'DynamoDB' | 'Kubernetes' | 'S3'} Product */
+/** @typedef {'PostgreSQL' | 'MySQL' | 'MariaDB' | 'Redis' | 'Upstash' | 'MongoDB' | 'etcd' | 'ZooKeeper' | 'DynamoDB' | 'Kubernetes' | 'S3' | 'Google Cloud Storage'} Product */
 
 /**
  * By scheme: the product's name; its default port, unless the URL names no host; its host where a URL may name none; and the `ttl` of
@@ -30,6 +30,7 @@ const SERVERS = {
   'dynamodb:': { product: 'DynamoDB' },
   'kubernetes:': { product: 'Kubernetes', port: 443, usual: 'kubernetes.default.svc' },
   's3:': { product: 'S3', ttl: 180_000 },
+  'gs:': { product: 'Google Cloud Storage', ttl: 180_000 },
 };
 
 const SCHEMES = ['file:', ...Object.keys(SERVERS)].join(', ');

@@ -98,6 +98,16 @@ async function deleteObjects(url, namespace, keys) {
   }
 }
 
+/** Deletes objects of Google Cloud Storage: those of a namespace whose key is wanted. */
+async function deleteGcs(url, namespace, keys) {
+  const prefix = new URL(url).pathname.slice(1);
+  for (const key of keys) {
+    const name = encodeURIComponent(`${prefix}/${namespace}/${key}`);
+    const place = new URL(`/storage/v1/b/ids/o/${name}`, addressOf(url));
+    await (await fetch(place, { method: 'DELETE' })).text();
+  }
+}
+
 const DELETE = {
   postgres: (url) =>
     SQL.postgres(url, async (query) => {
@@ -127,6 +137,7 @@ const DELETE = {
   kubernetes: (url, namespace) =>
     deleteLeases(url, (name) => name.startsWith(`snowdrift.${namespace}.`)),
   s3: (url, namespace) => deleteObjects(url, namespace, ['namespace', '1/0']),
+  gcs: (url, namespace) => deleteGcs(url, namespace, ['namespace', '1/0']),
 };
 
 const DELETE_ONE = {
@@ -155,6 +166,7 @@ const DELETE_ONE = {
   kubernetes: (url, namespace, key) =>
     deleteLeases(url, (name) => name === `snowdrift.${namespace}.${key.replace('/', '.')}`),
   s3: (url, namespace, key) => deleteObjects(url, namespace, [key]),
+  gcs: (url, namespace, key) => deleteGcs(url, namespace, [key]),
 };
 
 for (const by of [DELETE, DELETE_ONE]) by.valkey = by.redis;

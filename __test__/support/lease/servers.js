@@ -23,7 +23,7 @@ const {
 } = require('node:fs');
 const Module = require('node:module');
 const net = require('node:net');
-const { basename, join } = require('node:path');
+const { basename, delimiter, join } = require('node:path');
 const { setTimeout: sleep } = require('node:timers/promises');
 
 const { targetHere } = require('../../../js/runtime/addon.js');
@@ -64,10 +64,18 @@ const secantusd = join(__dirname, '../../..', SECANTUS, 'bin/secantusd-py');
 const VALKEY = 'target/valkey';
 const valkeyServer = join(__dirname, '../../..', VALKEY, 'bin/valkey-server');
 
-/** Has this process, and those that it starts, use the AWS SDK of these tests, with keys that nobody checks. */
-function useAws() {
-  process.env.NODE_PATH = join(clientsOf('aws'), 'node_modules');
+/** Has this process, and those that it starts, use a client of these tests. */
+function useClient(name) {
+  const folder = join(clientsOf(name), 'node_modules');
+  const folders = (process.env.NODE_PATH ?? '').split(delimiter).filter((one) => one !== '');
+  if (folders.includes(folder)) return;
+  process.env.NODE_PATH = [folder, ...folders].join(delimiter);
   Module._initPaths();
+}
+
+/** Has them use the AWS SDK, with keys that nobody checks. */
+function useAws() {
+  useClient('aws');
   Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'app', AWS_SECRET_ACCESS_KEY: 'app' });
 }
 
@@ -231,6 +239,21 @@ const ENGINES = {
     url: (port) => `s3://ids/app?region=eu-central-1&endpoint=http://127.0.0.1:${port}`,
     isUp: async (url) => {
       useAws();
+      return listens(url);
+    },
+  },
+  // A small server of its JSON API: gcp-storage-emulator, of PyPI, ignores conditions.
+  gcs: {
+    isStandIn: true,
+    lack: () => missingClients('gcs'),
+    programs: () => [find('env'), process.execPath],
+    args: (folder, port) => [
+      ...['-u', 'LD_PRELOAD', process.execPath, join(__dirname, 'small-gcs.js'), port, folder],
+    ],
+    program: 0,
+    url: (port) => `gs://ids/app?endpoint=http://127.0.0.1:${port}`,
+    isUp: async (url) => {
+      useClient('gcs');
       return listens(url);
     },
   },
@@ -637,6 +660,7 @@ module.exports = {
   ENGINES: LEASING.filter((engine) => !isStandIn(engine)),
   STAND_INS: LEASING.filter(isStandIn),
   useAws,
+  useClient,
   Server,
   addressOf,
   freePort,
