@@ -177,6 +177,20 @@ test('a write whose condition is not met, since it was done before, is written',
   assert.equal(isWritten, true);
 });
 
+test('a write that comes too soon after another one is sent again', async () => {
+  let isSoon = true;
+  const { bucket, register } = open({
+    answer(call, path) {
+      if (call !== 'put' || path !== KEY || !isSoon) return;
+      isSoon = false;
+      throw failure(429, 'rateLimitExceeded');
+    },
+  });
+  const { isWritten } = await register.write('a', RECORD, undefined, { signal });
+  assert.deepEqual([isWritten, writesOf(bucket).length], [true, 2]);
+  assert.equal(bucket.stored.get(KEY).content, text(RECORD));
+});
+
 test('an emulator that ignores the condition is refused at the first lease', async () => {
   const { bucket, register } = open({ isCareless: true });
   // Twice, since an earlier probe may have left its object.
@@ -229,7 +243,7 @@ test('an error says what lacks, and shows neither the token nor the request', as
   for (const [code, message, ours, said] of [
     [404, 'The specified bucket does not exist.', 'CONFIG', /there is no bucket 'ids'/],
     [403, `${denied} ${token}`, 'STORE', /grant this user the rights/],
-    [429, `rateLimitExceeded, for ${token}`, 'STORE', /rateLimitExceeded/],
+    [503, `backendError, for ${token}`, 'STORE', /backendError/],
     [
       undefined,
       'Could not load the default credentials',

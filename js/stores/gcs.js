@@ -10,11 +10,15 @@ const { pipeline } = require('node:stream/promises');
 const { configError, describe } = require('../messages/errors.js');
 const { NONE, ownOf, propertyOf } = require('../ids/properties.js');
 const { learnPassword } = require('../messages/secrets.js');
+const { pause } = require('../runtime/time.js');
 const { timeOf } = require('./aws.js');
 const { checkPrefix, createObjects, namespacesOf } = require('./objects.js');
 const { checkClient, readOptions } = require('./options.js');
 
-/** @import { Readable, Writable } from 'node:stream' */
+/**
+ * @import { Readable, Writable } from 'node:stream'
+ * @import { Objects } from './objects.js'
+ */
 
 /**
  * What is used of a bucket.
@@ -35,6 +39,9 @@ const CLIENT = 'gcs() takes a Bucket of @google-cloud/storage: gcs(new Storage()
 
 /** The longest body of a reply. A record has 16 KiB. */
 const MOST_BYTES = 65_536;
+
+/** Of a write that comes too soon after another one. */
+const MOST_TRIES = 4;
 
 /** An error may quote the request with its token. @param {Reply | undefined} reply */
 function learnToken(reply) {
@@ -95,6 +102,36 @@ function gcs(given, options) {
   checkPrefix(prefix);
   const name = `gcs:${bucket.name}/${prefix}/${namespace}`;
 
+  /** @type {Objects['put']} */
+  async function put(path, text, generation, signal) {
+    for (let tries = 1; ; tries++) {
+      signal.throwIfAborted();
+      try {
+        const upload = bucket.file(path).createWriteStream({
+          resumable: false,
+          // Where it fails, the client deletes the object, and be it another's of meanwhile.
+          validation: false,
+          preconditionOpts: { ifGenerationMatch: generation ?? 0 },
+          // Those of a public bucket would be cached.
+          metadata: { cacheControl: 'no-store', contentType: 'text/plain' },
+        });
+        await pipeline([text], upload, { signal });
+        return {};
+      } catch (thrown) {
+        const failure = withoutRequest(thrown);
+        if (failure.code === 412) return { refusal: 'unmet' };
+        if (failure.code === 404) {
+          throw configError(
+            `${name}: there is no bucket ${describe(bucket.name)}: create it, or correct its name`,
+          );
+        }
+        if (failure.code !== 429 || tries === MOST_TRIES) throw failure;
+      }
+      // An object takes one write a second.
+      await pause(1000 * (1 + Math.random()));
+    }
+  }
+
   return createObjects({
     name,
     root: `${prefix}/${namespace}`,
@@ -120,28 +157,7 @@ function gcs(given, options) {
       throw new Error(`it returned ${status}: ${text.trim()}`);
     },
 
-    async put(path, text, generation, signal) {
-      signal.throwIfAborted();
-      try {
-        const upload = bucket.file(path).createWriteStream({
-          resumable: false,
-          // Where it fails, the client deletes the object, and be it another's of meanwhile.
-          validation: false,
-          preconditionOpts: { ifGenerationMatch: generation ?? 0 },
-          // Those of a public bucket would be cached.
-          metadata: { cacheControl: 'no-store', contentType: 'text/plain' },
-        });
-        await pipeline([text], upload, { signal });
-        return {};
-      } catch (thrown) {
-        const failure = withoutRequest(thrown);
-        if (failure.code === 412) return { refusal: 'unmet' };
-        if (failure.code !== 404) throw failure;
-        throw configError(
-          `${name}: there is no bucket ${describe(bucket.name)}: create it, or correct its name`,
-        );
-      }
-    },
+    put,
 
     async namespaces(signal) {
       const names = [];
