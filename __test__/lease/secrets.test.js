@@ -19,6 +19,7 @@ const { postgres } = require('../../js/stores/postgres.js');
 const { redis } = require('../../js/stores/redis.js');
 const { sql } = require('../../js/stores/sql.js');
 const { typeorm } = require('../../js/stores/typeorm.js');
+const { gcs } = require('../../js/stores/gcs.js');
 const { upstash } = require('../../js/stores/upstash.js');
 const { workerNode } = require('../../js/stores/worker-node.js');
 const { zookeeper } = require('../../js/stores/zookeeper.js');
@@ -148,6 +149,9 @@ for (const engine of ENGINES) {
         'mysql()': (url) => mysql({ uri: url }),
         'redis()': (url) => redis({ url }),
         'upstash()': (url) => upstash({ url }),
+        'gcs()': (url) => gcs({ name: url, file: url }),
+        'the prefix of gcs()': (url) =>
+          gcs({ name: 'ids', file() {}, getFiles() {} }, { prefix: url }),
         'mongodb()': (url) => mongodb({ url }),
         'the database of mongodb()': (url) => mongodb({ db() {} }, { database: url }),
         'typeorm()': (url) => typeorm({ query() {}, options: { type: url } }),
