@@ -74,7 +74,7 @@ this limit it closes the oldest of the others. Each of the others gets one respo
   --address HOST:PORT   where peers reach it, recorded with a lease from a server; default: --host and --port
   --no-peers            does not ask the peers at the start
   --ttl MS              time that IDs continue if the store or the disk fails, 1000 to 3600000. Default 30000,
-                        of a directory 10000, of S3 and gs: 180000. Others take a killed server's slot after that
+                        of a directory 10000, of s3: and gs: 180000. A killed server's slot is free after it
   --wait-for-slot MS    time to wait at the start for a slot that is held, 0 to 3600000. Default 0, and
                         --ttl + 5000 where --worker-id is claimed
   --clock-back HOW      after a clock rollback: counter (default), wait or throw. throw, and wait beyond
