@@ -7,6 +7,7 @@ const { needsPackage } = require('../messages/errors.js');
 const { NONE, propertyOf } = require('../ids/properties.js');
 const { learnPassword } = require('../messages/secrets.js');
 const { checkClient } = require('./options.js');
+const { timeOfReply } = require('./reply-time.js');
 
 /**
  * What is used of a client, and of a command of its package.
@@ -37,15 +38,6 @@ function loadS3() {
   } catch (cause) {
     throw needsPackage('a lease from S3', '@aws-sdk/client-s3', cause);
   }
-}
-
-/**
- * The middle of the second in which the service replied: its clock, in the header Date.
- * @param {string | undefined} date
- */
-function timeOf(date) {
-  const second = Date.parse(date ?? '');
-  return Number.isNaN(second) ? undefined : second + 500;
 }
 
 /** The longest body of a reply. A record has 16 KiB, and a page of names some more. */
@@ -96,7 +88,7 @@ function createSend(given, what, load) {
       if (token !== undefined) learnPassword(token);
       const result = await next(call);
       const { response } = result;
-      now = timeOf(propertyOf(response?.headers ?? NONE, 'date'));
+      now = timeOfReply(propertyOf(response?.headers ?? NONE, 'date'));
       if (response !== undefined) response.body = bounded(response.body, abortSignal);
       return result;
     };
@@ -114,4 +106,4 @@ function createSend(given, what, load) {
   };
 }
 
-module.exports = { createSend, loadDynamoDB, loadS3, timeOf };
+module.exports = { createSend, loadDynamoDB, loadS3 };

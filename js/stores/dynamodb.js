@@ -9,6 +9,7 @@ const { ownOf, propertyOf } = require('../ids/properties.js');
 const { createSend, loadDynamoDB } = require('./aws.js');
 const { readOptions } = require('./options.js');
 const { createRegister, decode } = require('./register.js');
+const { neededTime } = require('./reply-time.js');
 
 /** @import { Failure } from './aws.js' */
 
@@ -83,9 +84,7 @@ function dynamodb(client, options) {
     read,
 
     async now(signal) {
-      const { now } = await read('namespace', signal);
-      if (now !== undefined) return now;
-      throw new Error('its replies have no header Date, which is its clock');
+      return neededTime((await read('namespace', signal)).now);
     },
 
     async write(key, { token, text }, before, signal) {

@@ -14,7 +14,7 @@ const { ownOf } = require('../ids/properties.js');
 const { createClient } = require('./etcd-client.js');
 const { readOptions } = require('./options.js');
 const { createRegister, decode, encode } = require('./register.js');
-const { timeOf } = require('./requests.js');
+const { neededTime } = require('./reply-time.js');
 
 /** @import { Reply } from './etcd-client.js' */
 
@@ -48,11 +48,11 @@ function etcd(urls, options) {
     bucketSize: 8,
     notesErrors: true,
     close,
-    now: async (signal) => timeOf(await post('/v3/maintenance/status', {}, signal)),
+    now: async (signal) => neededTime((await post('/v3/maintenance/status', {}, signal)).now),
 
     async read(key, signal) {
       const answer = await post('/v3/kv/range', { key: keyOf(key) }, signal);
-      return { record: recordOf(key, answer.reply), now: timeOf(answer) };
+      return { record: recordOf(key, answer.reply), now: neededTime(answer.now) };
     },
 
     async write(key, record, before, signal) {
@@ -74,7 +74,7 @@ function etcd(urls, options) {
       const answer = await post('/v3/kv/txn', { compare, success, failure }, signal);
       // etcd leaves out what is false.
       const { succeeded, responses } = ownOf(answer.reply);
-      const now = timeOf(answer);
+      const now = neededTime(answer.now);
       if (succeeded) return { isWritten: true, now };
       return { isWritten: false, found: recordOf(key, responses[0].response_range), now };
     },

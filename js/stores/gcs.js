@@ -11,9 +11,9 @@ const { configError, describe } = require('../messages/errors.js');
 const { NONE, ownOf, propertyOf } = require('../ids/properties.js');
 const { learnPassword } = require('../messages/secrets.js');
 const { pause } = require('../runtime/time.js');
-const { timeOf } = require('./aws.js');
 const { checkPrefix, createObjects, namespacesOf } = require('./objects.js');
 const { checkClient, readOptions } = require('./options.js');
+const { timeOfReply } = require('./reply-time.js');
 
 /**
  * @import { Readable, Writable } from 'node:stream'
@@ -152,8 +152,8 @@ function gcs(given, options) {
       const { reply, text } = await collect(bucket.file(path).requestStream(request), signal);
       const status = Number(propertyOf(reply, 'statusCode'));
       const { date, 'x-goog-generation': version } = ownOf(propertyOf(reply, 'headers') ?? NONE);
-      if (status === 200) return { text, version, now: timeOf(date) };
-      if (status === 404) return { now: timeOf(date) };
+      if (status === 200) return { text, version, now: timeOfReply(date) };
+      if (status === 404) return { now: timeOfReply(date) };
       throw new Error(`it returned ${status}: ${text.trim()}`);
     },
 

@@ -15,7 +15,8 @@ const { formatConflict } = require('./failures.js');
 const { createClient } = require('./kubernetes-client.js');
 const { readOptions } = require('./options.js');
 const { createRegister, decode } = require('./register.js');
-const { refusalOf, timeOf } = require('./requests.js');
+const { neededTime } = require('./reply-time.js');
+const { refusalOf } = require('./requests.js');
 
 /** @import { Answer, LeaseObject } from './kubernetes-client.js' */
 
@@ -85,7 +86,7 @@ function kubernetes(options) {
   async function read(key, signal) {
     const answer = await get(key, signal);
     const record = answer.isMissing ? undefined : recordOf(key, answer.reply);
-    return { record, now: timeOf(answer) };
+    return { record, now: neededTime(answer.now) };
   }
 
   return createRegister({
@@ -95,7 +96,7 @@ function kubernetes(options) {
     notesErrors: true,
     close,
     read,
-    now: async (signal) => timeOf(await get('namespace', signal)),
+    now: async (signal) => neededTime((await get('namespace', signal)).now),
 
     async write(key, { token, text }, before, signal) {
       const object = {
@@ -123,7 +124,7 @@ function kubernetes(options) {
       if (isLease(answer)) {
         const written = recordOf(key, reply);
         if (written?.token === token && written.text === text)
-          return { isWritten: true, now: timeOf(answer) };
+          return { isWritten: true, now: neededTime(answer.now) };
         throw noteClient(
           new Error(
             `Kubernetes returned ${status} and another record: an admission webhook changes it`,

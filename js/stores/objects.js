@@ -6,6 +6,7 @@
 
 const { configError, describe } = require('../messages/errors.js');
 const { createRegister, decode, encode } = require('./register.js');
+const { neededTime } = require('./reply-time.js');
 
 /** @import { Register } from './types.d.ts' */
 
@@ -80,9 +81,7 @@ function createObjects(objects) {
     ttl: 180_000,
 
     async now(signal) {
-      const { now } = await find('namespace', signal);
-      if (now !== undefined) return now;
-      throw new Error('its replies have no header Date, which is its clock');
+      return neededTime((await find('namespace', signal)).now);
     },
 
     async read(key, signal) {

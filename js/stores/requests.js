@@ -5,6 +5,7 @@
 const { describe } = require('../messages/errors.js');
 const { ownOf, propertyOf } = require('../ids/properties.js');
 const { startLimit } = require('../runtime/limits.js');
+const { timeOfReply } = require('./reply-time.js');
 
 /**
  * @import { IncomingMessage } from 'node:http'
@@ -21,19 +22,10 @@ const MOST_OF_REPLY = 2 ** 22;
 const MOST_TOKEN = 16_384;
 
 /**
- * A reply: its status, the value of its JSON, and the server's clock in whole seconds, Unix ms, rounded down.
+ * A reply: its status, the value of its JSON, and the server's clock, Unix ms, if it shows it.
  * @template Reply
- * @typedef {{ status: number | undefined, reply: Reply, second: number }} Answer
+ * @typedef {{ status: number | undefined, reply: Reply, now: number | undefined }} Answer
  */
-
-/**
- * The middle of the second that a reply begins in: at most half a second off.
- * @param {{ second: number }} answer
- */
-function timeOf({ second }) {
-  if (second > 0) return second + 500;
-  throw new Error('its reply has no header Date, which leases need: a proxy may have removed it');
-}
 
 /**
  * Sends one request, and reads the reply: an object.
@@ -65,7 +57,7 @@ async function send(product, request, url, given) {
       }
     }
     const reply = /** @type {Reply} */ (parse(product, status, text));
-    return { status, reply, second: Date.parse(propertyOf(headers, 'date') ?? '') };
+    return { status, reply, now: timeOfReply(propertyOf(headers, 'date')) };
   } finally {
     cancel?.();
   }
@@ -103,4 +95,4 @@ function refusalOf(product, { status, reply }, said) {
   return Object.assign(new Error(`${product} returned ${status}: ${message}`), { status });
 }
 
-module.exports = { KEEP_ALIVE_MS, MOST_TOKEN, refusalOf, send, timeOf };
+module.exports = { KEEP_ALIVE_MS, MOST_TOKEN, refusalOf, send };
