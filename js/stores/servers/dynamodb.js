@@ -4,7 +4,7 @@
 const { configError } = require('../../messages/errors.js');
 const { loadDynamoDB } = require('../aws.js');
 const { dynamodb } = require('../dynamodb.js');
-const { checkKeys, isEndpoint, keys, tls } = require('./aws.js');
+const { AWS_KEYS, checkNoLogin, isEndpoint, tls } = require('./cloud.js');
 
 /** @import { Server } from '../types.d.ts' */
 
@@ -15,7 +15,7 @@ const { checkKeys, isEndpoint, keys, tls } = require('./aws.js');
 
 /** @type {NonNullable<Server['check']>} */
 function check(where, url) {
-  checkKeys(where, url);
+  checkNoLogin(where, url, AWS_KEYS);
   if (/^[a-z\d-]+$/.test(url.hostname) && url.port === '') return;
   throw configError(`${where} must name a Region and a table: dynamodb://eu-central-1/TABLE`);
 }
@@ -30,4 +30,4 @@ async function connect(_, { own, options }) {
 }
 
 /** @type {Server} */
-module.exports = { keys, tls, options: { endpoint: isEndpoint }, check, connect };
+module.exports = { keys: AWS_KEYS, tls, options: { endpoint: isEndpoint }, check, connect };

@@ -1,10 +1,9 @@
 'use strict';
 // Google Cloud Storage by a URL, `gs://BUCKET/PREFIX`, through `@google-cloud/storage`.
 
-const { configError } = require('../../messages/errors.js');
 const { gcs } = require('../gcs.js');
-const { isEndpoint } = require('./aws.js');
 const { lacksClient } = require('./client.js');
+const { checkBucket, checkNoLogin, isEndpoint, prefixOf, tls } = require('./cloud.js');
 
 /** @import { Server } from '../types.d.ts' */
 
@@ -29,10 +28,9 @@ function load(url) {
 }
 
 /** @type {NonNullable<Server['check']>} */
-function check(where, { hostname, port, username, password }) {
-  if (username || password) throw configError(`${where} has a login: remove it. ${keys}`);
-  if (hostname !== '' && port === '') return;
-  throw configError(`${where} must name a bucket: gs://BUCKET/PREFIX`);
+function check(where, url) {
+  checkNoLogin(where, url, keys);
+  checkBucket(where, url, 'gs://BUCKET/PREFIX');
 }
 
 /** @type {Server['connect']} */
@@ -43,14 +41,13 @@ async function connect(url, { own, options }) {
   const client = new Storage({
     ...{ apiEndpoint, timeout: TIMEOUT_MS, retryOptions: { autoRetry: false, maxRetries: 0 } },
   });
-  const prefix = decodeURIComponent(own.pathname).replace(/^[/]|[/]$/g, '') || undefined;
-  return { store: gcs(client.bucket(own.hostname), { ...options, prefix }) };
+  return { store: gcs(client.bucket(own.hostname), { ...options, prefix: prefixOf(own) }) };
 }
 
 /** @type {Server} */
 module.exports = {
   keys,
-  tls: "the option 'endpoint' begins with 'https://', or is left out",
+  tls,
   options: { endpoint: isEndpoint },
   check,
   connect,

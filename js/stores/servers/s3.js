@@ -1,12 +1,11 @@
 'use strict';
 // S3 by a URL, `s3://BUCKET/PREFIX?region=...`, through `@aws-sdk/client-s3`.
 
-const { configError } = require('../../messages/errors.js');
 const { ownOf } = require('../../ids/properties.js');
 const { loadS3 } = require('../aws.js');
 const { s3 } = require('../s3.js');
 const { all, text } = require('../url-options.js');
-const { checkKeys, isEndpoint, keys, tls } = require('./aws.js');
+const { AWS_KEYS, checkBucket, checkNoLogin, isEndpoint, prefixOf, tls } = require('./cloud.js');
 
 /** @import { Server } from '../types.d.ts' */
 
@@ -24,9 +23,8 @@ const PLAIN = {
 
 /** @type {NonNullable<Server['check']>} */
 function check(where, url) {
-  checkKeys(where, url);
-  if (url.hostname !== '' && url.port === '') return;
-  throw configError(`${where} must name a bucket: s3://BUCKET/PREFIX?region=eu-central-1`);
+  checkNoLogin(where, url, AWS_KEYS);
+  checkBucket(where, url, 's3://BUCKET/PREFIX?region=eu-central-1');
 }
 
 /** @type {Server['connect']} */
@@ -34,14 +32,13 @@ async function connect(_, { own, options }) {
   const { S3Client } = /** @type {Sdk} */ (loadS3());
   const { region, endpoint } = ownOf(Object.fromEntries(own.searchParams));
   const client = new S3Client({ region, endpoint, ...(endpoint !== undefined && PLAIN) });
-  const prefix = decodeURIComponent(own.pathname).replace(/^[/]|[/]$/g, '') || undefined;
-  const store = s3(client, { ...options, bucket: own.hostname, prefix });
+  const store = s3(client, { ...options, bucket: own.hostname, prefix: prefixOf(own) });
   return { store, end: async () => client.destroy() };
 }
 
 /** @type {Server} */
 module.exports = {
-  keys,
+  keys: AWS_KEYS,
   tls,
   options: { ...all(text, 'region'), endpoint: isEndpoint },
   check,
