@@ -13,6 +13,7 @@ const { registerContract } = require('../../js/stores/contract.js');
 const { redis } = require('../../js/stores/redis.js');
 const { amount, storm } = require('../support/amount.js');
 const { Drawer, countDuplicatesOf } = require('../support/drawer.js');
+const { ofClient } = require('../support/lease/clients.js');
 const { RedisCluster } = require('../support/lease/redis-cluster.js');
 const { inTime } = require('../support/lease/rounds.js');
 const { missing } = require('../support/lease/servers.js');
@@ -22,25 +23,6 @@ const { layouts, runScript } = require('../support/support.js');
 
 const skip = missing('redis') ?? storm;
 const ignore = () => {};
-
-/** As an application does, ends a client once no call is under way. */
-function ofClient(register, end) {
-  const calls = new Set();
-  const tracked = ['read', 'write', 'now'].map((name) => [
-    name,
-    (...values) => {
-      const call = register[name](...values);
-      calls.add(call);
-      return call.finally(() => calls.delete(call));
-    },
-  ]);
-  let ended;
-  const close = async () => {
-    ended ??= Promise.allSettled(calls).then(end).catch(ignore);
-    await ended;
-  };
-  return { ...register, ...Object.fromEntries(tracked), close };
-}
 
 const CLIENTS = {
   'a Cluster of ioredis'({ urls }, namespace) {

@@ -10,6 +10,7 @@ const { registerContract } = require('../../js/stores/contract.js');
 const { createRegister } = require('../../js/stores/register.js');
 const { gate, storm } = require('../support/amount.js');
 const { clientsOf, missingPackages } = require('../support/installed.js');
+const { ofClient } = require('../support/lease/clients.js');
 const { linkedServer } = require('../support/lease/link.js');
 const { createNamespace } = require('../support/lease/namespaces.js');
 const { Server, addressOf, missing, noLeases } = require('../support/lease/servers.js');
@@ -19,30 +20,6 @@ const ignore = () => {};
 
 /** Those whose clock has whole seconds. */
 const SECONDS = ['etcd', 'dynamodb', 's3', 'gcs'];
-
-/** A register of an application's client. As an application does, it ends the client once when no call is under way. */
-function ofClient(register, end) {
-  const calls = new Set();
-  let ended;
-  const tracked = ['read', 'write', 'now'].map((name) => [
-    name,
-    (...values) => {
-      const call = register[name](...values);
-      calls.add(call);
-      return call.finally(() => calls.delete(call));
-    },
-  ]);
-  return {
-    ...register,
-    ...Object.fromEntries(tracked),
-    isOfClient: true,
-    close() {
-      // A pool also rejects for connections that were lost.
-      ended ??= Promise.allSettled(calls).then(end).catch(ignore);
-      return ended;
-    },
-  };
-}
 
 const record = (text) => ({ token: randomBytes(8).toString('hex'), text });
 

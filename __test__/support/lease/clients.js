@@ -84,4 +84,30 @@ const CLIENTS = {
   },
 };
 
-module.exports = { CLIENTS };
+/** A register of an application's client. As an application does, it ends the client once when no call is under way. */
+function ofClient(register, end) {
+  const calls = new Set();
+  let ended;
+  const tracked = ['read', 'write', 'now'].map((name) => [
+    name,
+    (...values) => {
+      const call = register[name](...values);
+      calls.add(call);
+      return call.finally(() => calls.delete(call));
+    },
+  ]);
+  return {
+    ...register,
+    ...Object.fromEntries(tracked),
+    isOfClient: true,
+    close() {
+      // A pool also rejects for connections that were lost.
+      ended ??= Promise.allSettled(calls)
+        .then(end)
+        .catch(() => {});
+      return ended;
+    },
+  };
+}
+
+module.exports = { CLIENTS, ofClient };
