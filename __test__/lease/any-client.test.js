@@ -79,7 +79,7 @@ const CLIENTS = {
   },
 };
 
-/** Tells of each statement that a connection sends. */
+/** Reports each statement that a connection sends. */
 function hear(connection, textOf, listen) {
   const { query } = connection;
   connection.query = function (...values) {
@@ -399,7 +399,7 @@ describe('a client', () => {
     });
   }
 
-  test('that returns no rows is told what to return', async () => {
+  test('that returns no rows gets an error that says what to return', async () => {
     const { message } = await rejects(
       lease(async () => ({ rows: [] })),
       'ERR_SNOWFLAKE_CONFIG',

@@ -166,7 +166,7 @@ describe('requests to Kubernetes', () => {
     return failure;
   };
 
-  test('a refused write is told from one whose condition does not hold', async () => {
+  test('a refused write differs from one whose condition does not hold', async () => {
     const webhook = 'admission webhook "policy.example.com" denied the request: no annotations';
     let refusal;
     const isWrite = ({ method }) => method !== 'GET';
@@ -355,7 +355,7 @@ describe('requests to Kubernetes', () => {
     assert.equal(redactForeign('token-1-Xy'), 'token-1-Xy');
   });
 
-  test('no error shows the token, whoever repeats it', async () => {
+  test('no error shows a token that a server or a proxy repeats', async () => {
     const echo = ({ headers }, response) =>
       says(403, `${headers.authorization} and ${SECRET} are forbidden`)(undefined, response);
     const { url } = await standIn({ spoil: echo });

@@ -1,6 +1,6 @@
 'use strict';
 // The AWS SDK in small, for tests that run without its packages: clients and commands with what snowdrift uses of them,
-// and services in memory. Whoever loads this file has the SDK's packages replaced by it.
+// and services in memory. Loading this file replaces the SDK's packages by it.
 
 const { createHash } = require('node:crypto');
 const Module = require('node:module');
