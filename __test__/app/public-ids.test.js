@@ -1,10 +1,10 @@
 'use strict';
-// Every block of docs/public-ids.md and docs/public-ids-format.md: in JavaScript and its frameworks, in Python, Go and SQL. Each
-// prints what it says, gives the texts of the test vectors, takes no other text, and shows no ID.
+// Every block of docs/public-ids.md, and the files of examples/public-ids: in JavaScript and its frameworks, in Python, Go and
+// SQL. Each prints what it says, gives the texts of the test vectors, takes no other text, and shows no ID.
 
 const assert = require('node:assert/strict');
 const { execFile, spawnSync } = require('node:child_process');
-const { mkdtempSync, readFileSync, rmSync, writeFileSync } = require('node:fs');
+const { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { describe, test } = require('node:test');
@@ -27,7 +27,8 @@ const {
 const { publicIds } = require('../../js/public.js');
 
 const FORMAT = 'docs/public-ids-format.md';
-const PAGES = ['docs/public-ids.md', FORMAT];
+const PAGE = 'docs/public-ids.md';
+const EXAMPLES = 'examples/public-ids';
 const ID = '900710334548443136';
 const FOLDER = join(__dirname, '../support/boundary');
 const modules = join(FOLDER, 'node_modules');
@@ -67,14 +68,6 @@ const PROBES = {
       return answer.status === 200 ? (await answer.json()).id : undefined;
     });
     server.close();`,
-  '@nestjs/core': `
-    const url = \`\${await app.getUrl()}/orders\`;
-    await ask(async (text: string) => {
-      if (text === '') return undefined;
-      const answer = await fetch(\`\${url}/\${encodeURIComponent(text)}\`);
-      return answer.status === 200 ? ((await answer.json()) as any).id : undefined;
-    });
-    await app.close();`,
   graphql: `
     import { GraphQLNonNull, GraphQLObjectType, GraphQLSchema, graphql } from 'graphql';
     const same = {
@@ -111,12 +104,21 @@ const ASK = (type) => `
   };`;
 
 const isSql = ({ language }) => language === 'sql';
-/** Pages have the published key, which snowdrift refuses. */
-const blocks = PAGES.flatMap(blocksOf).map((block) =>
+const ENDINGS = { py: 'python', go: 'go', sql: 'sql', ts: 'ts' };
+/** The files of the examples, as blocks that have a name, but no line. */
+const files = readdirSync(join(__dirname, '../..', EXAMPLES)).map((name) => ({
+  page: PAGE,
+  name,
+  language: ENDINGS[name.split('.').at(-1)],
+  code: readFileSync(join(__dirname, '../..', EXAMPLES, name), 'utf8'),
+  given: '',
+}));
+/** They have texts of the published key, which snowdrift refuses. */
+const blocks = [...blocksOf(PAGE), ...files].map((block) =>
   // It has its key.
   isSql(block) ? block : { ...block, code: withOwnKey(block.code) },
 );
-const [...done] = ['js', 'ts', 'sh', 'python', 'go', 'sql'];
+const done = ['js', 'sh', ...Object.values(ENDINGS)];
 const ofLanguage = (...names) => blocks.filter(({ language }) => names.includes(language));
 
 test('all blocks are run', () => {
@@ -150,7 +152,7 @@ for (const block of ofLanguage('js', 'ts')) {
     const env = { ...environment, NODE_PATH: modules };
     return runProgram(given, env, name === undefined ? {} : { modules });
   };
-  test(`line ${block.line}, ${title}`, { skip }, () => run());
+  test(`${block.name ?? `line ${block.line}`}, ${title}`, { skip }, () => run());
   if (name === 'graphql') {
     test('graphql 16', { skip }, () =>
       run((code) => code.replaceAll("from 'graphql'", "from 'graphql-16'")),

@@ -80,7 +80,6 @@ const ELSEWHERE = {
   'docs/installation.md': 'package/installation.test.js',
   'docs/own-store.md': 'package/own-store.test.js',
   'docs/public-ids.md': 'app/public-ids.test.js',
-  'docs/public-ids-format.md': 'app/public-ids.test.js',
   'docs/sql.md': 'package/sql.test.js',
   'docs/sql-statements.md': 'lease/any-client.test.js',
   'docs/store-security.md': 'lease/rights.test.js',

@@ -86,7 +86,6 @@ const PRESENT = {
   'docs/api.md': ['@opentelemetry/api', 'pg'],
   'docs/boundaries.md': NEST,
   'docs/monitoring.md': ['@opentelemetry/sdk-metrics'],
-  'docs/public-ids.md': NEST,
 };
 
 /** A package's name without its version. */
