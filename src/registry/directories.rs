@@ -185,8 +185,10 @@ impl DirectoryLease {
     ) -> Result<(Arc<DirectoryLease>, Option<Keeper>), Failure> {
         let begun = Instant::now();
         let mut common = COMMON.lock();
-        // Another thread is giving it up. Where the disk hangs, the slot looks held.
-        while begun.elapsed() < RELEASE && common.get(wanted).is_some_and(CommonLease::is_ending) {
+        // Another thread is giving it up, which takes as long as the disk. Its slot looks held, or as if its writer had stopped.
+        while begun.elapsed() < DISK_OF_LEASE
+            && common.get(wanted).is_some_and(CommonLease::is_ending)
+        {
             MutexGuard::unlocked(&mut common, || thread::sleep(GLANCE));
         }
         let known = common.get(wanted).and_then(|known| known.lease.upgrade());

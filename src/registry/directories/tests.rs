@@ -319,6 +319,36 @@ fn all_of_a_process_that_want_the_same_share_a_lease_until_all_have_given_it_up(
 }
 
 #[test]
+fn an_opening_waits_for_a_slow_release_of_its_own_process() {
+    let place = Place::new(15);
+    let (register, pages, settings) = place.parts(Scope::Process, LONG.as_millis() as i64);
+    let limits = settings.limits;
+    let wanted = Common {
+        directory: register.directory().to_owned(),
+        pages: None,
+        layout: LAYOUT,
+        datacenter: place.datacenter,
+        claim: place.claim,
+    };
+    let start = || {
+        let (lease, keeper) = DirectoryLease::start(register, pages, settings, Duration::ZERO);
+        (Arc::new(lease), Some(keeper))
+    };
+    let (lease, keeper) = DirectoryLease::common(&wanted, limits, start).unwrap();
+    let executor = lease.executor.clone();
+    thread::spawn(move || executor.execute(keeper.unwrap()));
+    lease.executor.first((Duration::ZERO, LONG), true).unwrap();
+    place.disk.store(HANGS, SeqCst);
+    drop(lease);
+    thread::scope(|scope| {
+        let opening = scope.spawn(|| place.open(|request, _| request.scope = Scope::Process));
+        thread::sleep(4 * RELEASE);
+        place.disk.store(WORKS, SeqCst);
+        assert!(opening.join().unwrap().is_ok());
+    });
+}
+
+#[test]
 fn who_waits_for_a_slot_keeps_nobody_else_waiting() {
     let place = Place::new(9);
     let other = Place::new(10);
