@@ -8,7 +8,7 @@ const { test } = require('node:test');
 
 for (const [path, names] of [
   ['README.md', ['summary']],
-  ['docs/comparison.md', ['order', 'rollback', 'sizes', 'speed', 'targets', 'fleets']],
+  ['docs/comparison.md', ['duplicates', 'sizes', 'speed', 'costs', 'fleets']],
 ]) {
   test(`${path} shows the results`, async () => {
     const { blocks, filled, read } = await import('../../bench/tables.mjs');
