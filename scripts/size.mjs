@@ -1,4 +1,5 @@
-// How large each room is: lines of code without comments, blank lines and the tests in a file of Rust; words of pages.
+// How large each room is: lines of code without comments, blank lines and the tests in a file of Rust; words of pages
+// that their readers see, with those of code.
 //
 //   npm run size
 
@@ -16,7 +17,8 @@ const GROUPS = {
   js: /^js\/(?!.*\.d\.[cm]?ts$)/,
   src: /^(packages\/\w+\/)?src\//,
   'scripts, bench, demo': /^(scripts|bench|demo|\.ci)\//,
-  'words of pages': /^(docs\/|README\.md|SECURITY\.md|CONTRIBUTING\.md)/,
+  "words of contributors' pages": /^(docs\/contributing\/|CONTRIBUTING\.md)/,
+  "words of users' pages": /^(docs\/|README\.md|SECURITY\.md)/,
 };
 /** Made by a program. */
 const OMITTED = ['docs/api.md'];
@@ -36,7 +38,11 @@ function linesOf(text) {
   return count;
 }
 
-const wordsOf = (text) => text.split(/\s+/).filter(Boolean).length;
+const wordsOf = (text) =>
+  text
+    .replace(/<!--[\s\S]*?-->/g, '')
+    .split(/\s+/)
+    .filter(Boolean).length;
 
 const files = execFileSync('git', ['ls-files', '-z'], { encoding: 'utf8' }).split('\0');
 const sizes = new Map(Object.keys(GROUPS).map((group) => [group, { total: 0, rooms: new Map() }]));
@@ -44,7 +50,7 @@ for (const path of files.filter((each) => each !== '' && !OMITTED.includes(each)
   const [group] = Object.entries(GROUPS).find(([, pattern]) => pattern.test(path)) ?? [];
   if (group === undefined) continue;
   const isPage = extname(path) === '.md';
-  if (isPage !== (group === 'words of pages')) continue;
+  if (isPage !== group.startsWith('words')) continue;
   if (!isPage && !CODE.includes(extname(path))) continue;
   const text = readFileSync(path, 'utf8');
   const size = isPage ? wordsOf(text) : linesOf(text);

@@ -21,6 +21,17 @@ for (const [path, names] of [
   });
 }
 
+test("README.md's section on speed agrees with the results", async () => {
+  const { read } = await import('../../bench/tables.mjs');
+  const { callback, targets } = read().speed;
+  const page = readFileSync(join(__dirname, '../../README.md'), 'utf8');
+  const [, ...shown] =
+    /takes (\d+) ns; .* takes (\d+) ns,[^%]* with (\d+)% of a core/.exec(page) ?? [];
+  const { value: core } = targets.find(({ what }) => what === 'default layout, share of a core');
+  const measured = [callback['snowdrift nextId()'], callback['hand-tuned JavaScript'], core * 100];
+  assert.deepEqual(shown.map(Number), measured.map(Math.round));
+});
+
 test('a candidate of the benchmark follows each of the others in some rounds', async () => {
   const { medians } = await import('../../bench/measure.mjs');
   const [names, called] = [['a', 'b', 'c'], []];
