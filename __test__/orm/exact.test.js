@@ -29,7 +29,8 @@ const REFUSED = /An ID was rounded to 9\d+/;
 /** A statement of a page, run with what it uses; returns what it declares. */
 function fromPage(page, declaration, uses) {
   const block = blocksOf(page).find(({ code }) => code.includes(declaration)).code;
-  const [code] = /^[\s\S]*?^\}.*$/m.exec(block.slice(block.indexOf(declaration)));
+  const [typed] = /^[\s\S]*?^\}.*$/m.exec(block.slice(block.indexOf(declaration)));
+  const code = typed.replace(/<\{.*?\}>/, '');
   const [, name] = /^\w+ (\w+)/.exec(declaration);
   return new Function(...Object.keys(uses), `${code}\nreturn ${name};`)(...Object.values(uses));
 }

@@ -86,6 +86,7 @@ const PRESENT = {
   'docs/api.md': ['@opentelemetry/api', 'pg'],
   'docs/boundaries.md': NEST,
   'docs/monitoring.md': ['@opentelemetry/sdk-metrics'],
+  'docs/orms.md': ['drizzle-orm', 'knex', 'kysely', 'mongoose', 'sequelize'],
 };
 
 /** A package's name without its version. */
