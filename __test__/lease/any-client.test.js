@@ -1,6 +1,6 @@
 'use strict';
-// sql(): a store through any client. Its statements are those of docs/sql-statements.md; transactions are refused where they show; a
-// client that misbehaves ends no process and no promise stays open; and it shares its table with the stores of pg and mysql2.
+// sql(): a store through any client. Its statements are those of examples/sql-statements.sql; transactions are refused where they show;
+// a client that misbehaves ends no process and no promise stays open; and it shares its table with the stores of pg and mysql2.
 
 const assert = require('node:assert/strict');
 const { AsyncLocalStorage } = require('node:async_hooks');
@@ -19,7 +19,7 @@ const { mysql } = require('../../js/stores/mysql.js');
 const { postgres } = require('../../js/stores/postgres.js');
 const { migration, sql } = require('../../js/stores/sql.js');
 
-const PAGE = 'docs/sql-statements.md';
+const LIST = 'examples/sql-statements.sql';
 
 const { signal } = new AbortController();
 setMaxListeners(0, signal);
@@ -117,11 +117,11 @@ async function runCommands(t, dialect, url, listen) {
 
 const oneLine = (text) => text.replace(/\s+/g, ' ').trim();
 
-/** The statements of the page for a dialect. */
+/** The statements of the list for a dialect. */
 function statementsFor(dialect) {
-  const page = readFileSync(join(__dirname, '../..', PAGE), 'utf8');
-  const [, block] = new RegExp(`## ${dialect}\\n[^]*?\`\`\`sql\\n([^]*?)\`\`\``).exec(page);
-  const statements = block.replace(/^--.*$/gm, '').split(';');
+  const list = readFileSync(join(__dirname, '../..', LIST), 'utf8');
+  const parts = list.split(/^-- dialect: (\w+)$/m);
+  const statements = parts[parts.indexOf(dialect) + 1].replace(/^--.*$/gm, '').split(';');
   return statements.map(oneLine).filter((text) => text !== '');
 }
 
@@ -142,7 +142,7 @@ for (const [dialect, { engine, open }] of Object.entries(CLIENTS)) {
     const storeOf = (query, options = { namespace: newNamespace() }) =>
       sql({ dialect, query }, options);
 
-    test(`all statements of a lease's life are in ${PAGE}, and no others`, async (t) => {
+    test(`all statements of a lease's life are in ${LIST}, and no others`, async (t) => {
       const own = await open(server?.url);
       t.after(() => own.end());
       const sent = new Set();

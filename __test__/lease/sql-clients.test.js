@@ -1,5 +1,5 @@
 'use strict';
-// Each client that docs/leases.md names for sql(), with the code that it shows: the contract, and hosts in chaos.
+// Each client that docs/sql-databases.md names for sql(), with the code that it shows: the contract, and hosts in chaos.
 
 const assert = require('node:assert/strict');
 const { after, before, describe, test } = require('node:test');

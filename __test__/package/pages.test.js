@@ -10,7 +10,7 @@ const { after, before, describe, test } = require('node:test');
 
 require('../support/own-directory.js');
 const { gate, storm } = require('../support/amount.js');
-const { Server, addressOf, missing } = require('../support/lease/servers.js');
+const { Server, missing } = require('../support/lease/servers.js');
 const { missingClients, missingOrm, missingPackages } = require('../support/installed.js');
 const { missingRunner } = require('../support/runners/project.js');
 const { metrics } = require('../../js/monitoring.js');
@@ -41,8 +41,6 @@ const URLS = {
   DATABASE_URL: 'postgres',
   REDIS_URL: 'redis',
   MONGODB_URL: 'mongodb',
-  DYNAMODB_URL: 'dynamodb',
-  S3_URL: 's3',
 };
 
 /** What tells that a page needs one. */
@@ -50,8 +48,6 @@ const NEEDS = {
   DATABASE_URL: /DATABASE_URL|postgres:/,
   REDIS_URL: /REDIS_URL|redis:/,
   MONGODB_URL: /MONGODB_URL/,
-  DYNAMODB_URL: /client-dynamodb'/,
-  S3_URL: /client-s3'/,
 };
 
 /** What tells that a program holds a slot, or asks a server for one: holds expire, and calls may take some seconds. */
@@ -81,7 +77,6 @@ const ELSEWHERE = {
   'docs/own-store.md': 'package/own-store.test.js',
   'docs/public-ids.md': 'app/public-ids.test.js',
   'docs/sql.md': 'package/sql.test.js',
-  'docs/sql-statements.md': 'lease/any-client.test.js',
   'docs/store-security.md': 'lease/rights.test.js',
   'docs/tools.md': 'package/tools.test.js',
 };
@@ -106,10 +101,6 @@ before(async () => {
     const server = await Server.start(engine, { args });
     servers.push(server);
     environment[name] = server.url;
-    const { origin } = addressOf(server.url);
-    // The AWS SDK's own variables.
-    if (engine === 'dynamodb') environment.AWS_ENDPOINT_URL_DYNAMODB = origin;
-    if (engine === 's3') environment.AWS_ENDPOINT_URL_S3 = origin;
   }
 });
 

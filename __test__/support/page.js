@@ -114,7 +114,7 @@ let packed;
 /** Where a package may be installed: in the clone, and for the tests of ORMs. */
 const INSTALLED = [
   ...[join(root, 'node_modules'), modulesOf('prisma'), modulesOf('kysely')],
-  ...['aws', 'metrics'].map((name) => join(clientsOf(name), 'node_modules')),
+  join(clientsOf('metrics'), 'node_modules'),
   join(__dirname, 'boundary', 'node_modules'),
 ];
 

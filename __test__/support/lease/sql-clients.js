@@ -1,5 +1,5 @@
 'use strict';
-// The clients that docs/leases.md names for sql(), each with the function that the page shows for it.
+// The clients that docs/sql-databases.md names for sql(), each with the function that the page shows for it.
 
 const { mkdirSync, readFileSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
@@ -16,7 +16,7 @@ const fromOrm = (orm, name) => require(join(modulesOf(orm), name));
 
 /** By the first words of a row: the body of `query` there, and `placeholder` if the row has one. */
 function shownFor(client) {
-  const page = readFileSync(join(ROOT, 'docs/leases.md'), 'utf8');
+  const page = readFileSync(join(ROOT, 'docs/sql-databases.md'), 'utf8');
   const row = page.split('\n').find((line) => line.startsWith(`| ${client}`));
   const [, cell] = / \| `([^`]*)` \|$/.exec(row);
   const [, placeholder] = /placeholder: '([^']*)'/.exec(row) ?? [];

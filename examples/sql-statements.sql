@@ -1,33 +1,11 @@
-# Statements of stores in SQL databases
+-- All statements that leases, "snowdrift slots" and "snowdrift recover" send to a SQL database. A test holds the stores to this file.
+-- Of the schema, public and app are examples. sql() is the store for any client; postgres(), mysql() and typeorm() have their own client.
+-- "Both" are these and sql(), and URLs.
 
-All statements that leases, `snowdrift slots` and `snowdrift recover` send to a SQL database, for those who ask whether it supports them. A
-test holds the stores to this list. The schema is here `public` or `app`.
+-- dialect: postgres
+-- now() is the time at which the transaction began. If a write and the read after it have the same, both are in one transaction of the
+-- application, and the store refuses it.
 
-Each is a transaction of its own. None takes a lock that outlives it, or depends on the isolation level, on a session's settings or on
-prepared statements with names.
-
-| database | dialect | tried | by its documentation |
-| --- | --- | --- | --- |
-| PostgreSQL 10 and later | `postgres` | 15 | |
-| PgBouncer with `pool_mode = transaction` | `postgres` | 1.18, with all clients. Those of `postgres` hang there at times: connect that to the server itself | |
-| PGlite | `postgres` | yes, with `sql()` | |
-| CockroachDB | `postgres` | no | has all functions. A transaction that conflicts fails with 40001, and is tried again. `now()` stays the same in a transaction |
-| YugabyteDB | `postgres` | no | runs PostgreSQL's own query layer. 40001 as above. Follower reads are off by default, and must be |
-| Aurora DSQL | `postgres` | no | `FOR UPDATE` needs an equality on the key, as here. Conflicts are 40001 at the commit. `CREATE TABLE` alone in its transaction, as here |
-| RDS Proxy | both | no | a statement of more than 16 KB pins its connection, and so do prepared statements. Endpoints that only read fail |
-| MariaDB | `mysql` | yes | |
-| MySQL 8 | `mysql` | no | has all functions |
-| TiDB | `mysql` | no | `FOR UPDATE` locks in pessimistic transactions, the default. Conflicts (9007) are tried again. Stale reads must be off |
-| Vitess, PlanetScale | `mysql` | no | keep the table in a keyspace that is not sharded. `FOR UPDATE` goes to the primary |
-| SQLite 3.35 and later | `sqlite` | yes, with `sql()` | |
-| libSQL, Turso | `sqlite` | a file, with `sql()` | writes go to the primary; a read here is a write |
-| Cloudflare D1 | `sqlite` | no | has `RETURNING` and `sqlite_master`, and refuses the `PRAGMA` |
-
-`Both` are the stores of the database's own clients (`postgres()`, `mysql()`, `typeorm()`, URLs) and [`sql()`](leases.md#any-sql-client).
-
-## postgres
-
-```sql
 -- Both
 SELECT COALESCE(
   (SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -91,14 +69,10 @@ UPDATE "public".snowdrift_records
   WHERE namespace = $3 AND name = $4 AND token = $5
   RETURNING CAST(CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS TEXT) AS now,
     CAST(CAST(EXTRACT(EPOCH FROM now()) * 1000000 AS BIGINT) AS TEXT) AS began;
-```
 
-`now()` is the time at which the transaction began. If a write and the read after it have the same, both are in one transaction of the
-application, and the store refuses it.
+-- dialect: mysql
+-- Only MariaDB reads the comment /*M! ... */. On MySQL, only users with further rights see that a transaction is open.
 
-## mysql
-
-```sql
 -- Both
 SELECT DATABASE() AS home;
 
@@ -153,13 +127,11 @@ INSERT INTO `app`.snowdrift_records (namespace, name, token, text) VALUES (?, ?,
 UPDATE `app`.snowdrift_records
   SET token = ?, text = UNHEX(?)
   WHERE namespace = ? AND name = ? AND token = ?;
-```
 
-Only MariaDB reads the comment `/*M! ... */`. On MySQL, only users with further rights see that a transaction is open.
+-- dialect: sqlite
+-- A read is an UPDATE that changes nothing, so that no replica answers it. PRAGMA wal_checkpoint fails with "database table is locked" in a
+-- transaction, also in one that a client has left open by mistake. Servers of SQLite refuse it, and run each statement alone.
 
-## sqlite
-
-```sql
 SELECT 'main' AS home;
 
 PRAGMA wal_checkpoint;
@@ -201,7 +173,3 @@ SELECT 'main' AS home
   WHERE type = 'table' AND name = 'snowdrift_records' LIMIT 100;
 
 SELECT CAST(CAST(strftime('%s', 'now') AS INTEGER) * 1000 + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) AS TEXT) AS now;
-```
-
-A read is an `UPDATE` that changes nothing, so that no replica answers it. `PRAGMA wal_checkpoint` fails with `database table is locked` in
-a transaction, also in one that a client has left open by mistake. Servers of SQLite refuse it, and run each statement alone.
