@@ -199,7 +199,7 @@ for (const page of pages) {
         else if (block.language === 'sql') await runSql(block, env);
         else if (['js', 'ts'].includes(block.language)) {
           await runProgram(block, env, { schema, tsconfig });
-        } else if (block.language === 'prisma') assert.match(block.code, /^generator/);
+        } else if (block.language === 'prisma') assert.match(block.code, /^generator/m);
         else if (block.language === 'json') assert.ok(JSON.parse(tsconfig).compilerOptions.strict);
         else assert.fail(`nobody knows how to run ${block.language || 'a block of no language'}`);
       });
