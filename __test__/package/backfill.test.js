@@ -1,5 +1,5 @@
 'use strict';
-// docs/migration.md on its backfill of UUIDs: IDs of other tables and of live writers never equal those of the backfill,
+// docs/migration.md and examples/backfill.mjs on UUIDs: IDs of other tables and of live writers never equal those of the backfill,
 // and the rows' order is that of their times.
 
 const assert = require('node:assert/strict');
@@ -15,9 +15,13 @@ const { blocksOf, runProgram, runSql } = require('../support/page.js');
 
 const PAGE = 'docs/migration.md';
 const steps = blocksOf(PAGE).filter(({ code }) => /\bsid\b/.test(code));
-const backfill = steps.find(({ language }) => language === 'js');
+const backfill = {
+  page: PAGE,
+  language: 'js',
+  code: readFileSync(join(__dirname, '../../examples/backfill.mjs'), 'utf8'),
+};
 
-/** The page's function that gives the ID of a row, for a node. */
+/** The program's function that gives the ID of a row, for a node. */
 function idAfterOf(node) {
   const [text] = /^function idAfter\([\s\S]*?^\}/m.exec(backfill.code);
   return new Function('NODE', 'compose', 'parse', `${text}\nreturn idAfter;`)(node, compose, parse);
@@ -50,7 +54,7 @@ test('tables that are filled by nodes of their own, as the page says, have no ID
   assert.equal(all.size, 2 * times.length);
 });
 
-/** Before the page's program begins: writers of both versions, whose rows of one time come while it runs. */
+/** Before the program begins: writers of both versions, whose rows of one time come while it runs. */
 const WRITERS = `
 const { SnowFlake } = await import('snowdrift');
 const pool = new (await import('pg')).default.Pool({ connectionString: process.env.DATABASE_URL });

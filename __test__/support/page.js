@@ -10,6 +10,7 @@ const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
 const {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -108,6 +109,12 @@ function packagesOf(page) {
   ]);
 }
 
+/** The programs of examples/ that a page links to: its readers have copied them. */
+function examplesOf(page) {
+  const text = readFileSync(join(root, page), 'utf8');
+  return Array.from(text.matchAll(/\]\((?:\.\.\/)?examples\/([\w-]+\.mjs)\)/g), ([, name]) => name);
+}
+
 /** The package as `npm run package` makes it: once. */
 let packed;
 
@@ -136,6 +143,7 @@ async function asReader(page, modules, run) {
   }
   const cwd = join(directory, 'app');
   mkdirSync(cwd);
+  for (const name of examplesOf(page)) copyFileSync(join(root, 'examples', name), join(cwd, name));
   if (modules) symlinkSync(modules, join(cwd, 'node_modules'));
   try {
     return await run(cwd);
