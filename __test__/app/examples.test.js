@@ -130,9 +130,7 @@ describe('helm', { skip: gate }, () => {
 
   test('its pods lease, or claim their number, with the rights that it grants', async () => {
     const { Deployment, StatefulSet, Role, RoleBinding, ServiceAccount } = render('shop', 'ids');
-    const page = readFileSync(join(FOLDER, '../docs/store-security.md'), 'utf8');
-    const [, manifests] = /## Kubernetes\n.*?```yaml\n(.*?)```/s.exec(page);
-    const documented = parseAllDocuments(manifests).map((one) => one.toJSON());
+    const documented = parseAllDocuments(read('kubernetes-rights.yaml')).map((one) => one.toJSON());
     assert.deepEqual(Role.rules, documented.find(({ kind }) => kind === 'Role').rules);
     assert.equal(RoleBinding.roleRef.name, Role.metadata.name);
     const { name } = ServiceAccount.metadata;

@@ -1,6 +1,6 @@
 'use strict';
-// The rights that docs/store-security.md grants are enough for all calls of a store; with one less, an error
-// says so. The blocks of the page run as they are there.
+// The rights that docs/store-security.md and `snowdrift namespace tables` grant are enough for all calls of a store; with one less, an
+// error says so. The blocks of the page run as they are there.
 
 const assert = require('node:assert/strict');
 const { spawn } = require('node:child_process');
@@ -10,8 +10,8 @@ const { after, before, describe, test } = require('node:test');
 
 const { connect } = require('../../js/stores/connect.js');
 const { redis } = require('../../js/stores/redis.js');
-const { migration } = require('../../js/stores/sql-dialects.js');
 const { gate, storm } = require('../support/amount.js');
+const { json } = require('../support/cli.js');
 const { requireLogin } = require('../support/lease/etcd-users.js');
 const { LIMITED, withLogin } = require('../support/lease/limited-users.js');
 const { createNamespace } = require('../support/lease/namespaces.js');
@@ -75,9 +75,12 @@ for (const [engine, { user, table, urlOf, admin }] of Object.entries(LIMITED)) {
     let server;
     let client;
     let url;
-    const grant = blockWith(`UPDATE ON ${table('snowdrift_records')} `)
-      .trim()
-      .replace('TO app', `TO ${user}`);
+    /** What the program prints, for this user. */
+    async function statementsFor(...options) {
+      const { [engine]: statements } = await json('namespace', 'tables', ...options);
+      const forUser = ([name, text]) => [name, text.replace(/ TO app$/, ` TO ${user}`)];
+      return Object.fromEntries(Object.entries(statements).map(forUser));
+    }
     before(async () => {
       server = await Server.start(engine);
       client = await admin(server.url);
@@ -89,10 +92,11 @@ for (const [engine, { user, table, urlOf, admin }] of Object.entries(LIMITED)) {
     });
 
     test('the rights are enough, and each of them is needed', async () => {
-      await client.query(migration(engine));
+      const { table: created, rights: grant } = await statementsFor();
+      await client.query(created);
       await client.query(grant);
       await useAll(url);
-      const [, rights, where] = /^GRANT (.*) ON (\S+) TO \w+;$/.exec(grant);
+      const [, rights, where] = /^GRANT (.*) ON (\S+) TO \w+$/.exec(grant);
       assert.equal(rights.split(', ').length, 3);
       for (const right of rights.split(', ')) {
         await client.query(`REVOKE ${right} ON ${where} FROM ${user}`);
@@ -113,17 +117,12 @@ for (const [engine, { user, table, urlOf, admin }] of Object.entries(LIMITED)) {
 
     if (engine !== 'postgres') return;
     test('a table in another schema needs the right to use that', async () => {
-      const [usage, rights] = blockWith('USAGE ON SCHEMA ids')
-        .replaceAll('TO app', `TO ${user}`)
-        .trim()
-        .split('\n');
-      await client.query(
-        `CREATE SCHEMA ids; SET search_path = ids; ${migration(engine)} RESET search_path`,
-      );
-      await client.query(rights);
       const schema = 'ids';
+      const { table: created, uses, rights } = await statementsFor('--schema', schema);
+      await client.query(`CREATE SCHEMA ${schema}; ${created}`);
+      await client.query(rights);
       await isDenied(url, 'without USAGE', { schema });
-      await client.query(usage);
+      await client.query(uses);
       await useAll(url, { schema });
     });
   });

@@ -36,10 +36,11 @@ export interface ZooKeeperOptions extends StoreOptions {
  * on it, and after a lost session or a restart it may be missing or old until the next renewal.
  *
  * With user and password (digest authentication), the nodes that snowdrift creates are that user's only. The ACL of
- * nodes that exist stays: `docs/store-security.md` says how to change it. There is no SASL.
+ * nodes that exist stays: `docs/store-security.md` says how to change it. There is no SASL. Those who read `holders` need the same login.
  *
  * As a URL of a lease: `zookeeper://user:password@zk1:2181,zk2:2181/a/path?namespace=orders`. `zookeepers:` is TLS, with
- * the options `ca`, `cert` and `key`: paths of PEM files, read again for each new session. Its default port is 2281.
+ * the options `ca`, `cert` and `key`: paths of PEM files, read again for each new session. Its default port is 2281. On Windows on ARM there
+ * is no TLS.
  *
  * @param ensemble `zk1:2181,zk2:2181`, with `/a/path` at the end to keep all nodes below that path, which must exist
  */

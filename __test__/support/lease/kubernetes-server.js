@@ -13,7 +13,7 @@ const https = require('node:https');
 const { join } = require('node:path');
 const { isDeepStrictEqual } = require('node:util');
 
-/** The verbs of the Role in docs/store-security.md, the right to list, and what operators need. */
+/** The verbs of the Role in examples/kubernetes-rights.yaml, the right to list, and what operators need. */
 const RIGHTS = ['get', 'create', 'patch', 'list', 'delete'];
 const USER = 'system:serviceaccount:ids:web';
 /** That of a DNS subdomain. */

@@ -1,6 +1,6 @@
 'use strict';
 // An API server of Kubernetes for tests: the stand-in of kubernetes-server.js or, where KUBE_APISERVER is the path of a
-// kube-apiserver, that one on an etcd. The token of its URL has the rights that docs/store-security.md names.
+// kube-apiserver, that one on an etcd. The token of its URL has the rights of examples/kubernetes-rights.yaml.
 
 const { execFileSync } = require('node:child_process');
 const { readFileSync, writeFileSync } = require('node:fs');
@@ -11,15 +11,12 @@ const { parseAllDocuments } = require('yaml');
 
 const isReal = process.env.KUBE_APISERVER !== undefined;
 const ADMIN = 'token-of-an-operator';
-/** Of the service account that the page names. */
+/** Of the service account that the file names. */
 const USER = 'system:serviceaccount:ids:web';
-const PAGE = join(__dirname, '../../../docs/store-security.md');
+const RIGHTS = join(__dirname, '../../../examples/kubernetes-rights.yaml');
 
-/** What the page has an operator apply. */
-const manifests = () => {
-  const [, yaml] = /## Kubernetes\n.*?```yaml\n(.*?)```/s.exec(readFileSync(PAGE, 'utf8'));
-  return parseAllDocuments(yaml).map((one) => one.toJSON());
-};
+/** What an operator applies. */
+const manifests = () => parseAllDocuments(readFileSync(RIGHTS, 'utf8')).map((one) => one.toJSON());
 
 function configure(folder) {
   const at = (name) => join(folder, name);
