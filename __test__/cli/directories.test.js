@@ -142,7 +142,7 @@ describe('a directory', { concurrency: 4 }, () => {
       assert.match(
         stdout,
         new RegExp(
-          `^namespace .*\\nfloor +none\\n\\ndatacenter .* held +\\S+ +${living.child.pid} `,
+          `^store .*\\nfloor +none\\n\\ndatacenter .* held +\\S+ +${living.child.pid} .* in \\d+ s\\nHeld.*2 worker IDs are free again: --all`,
           's',
         ),
       );
@@ -163,7 +163,7 @@ describe('a directory', { concurrency: 4 }, () => {
       assert.deepEqual([status, stderr], [0, '']);
       assert.match(
         stdout,
-        /\n\d +3 +free .*\n\d +4 +unusable\n.*worker-4\.slot: Permission denied/,
+        /\nNo worker ID is held\.\nunusable: datacenter \d, worker 4, .*worker-4\.slot: Permission denied.*\n1 worker ID is free again: --all shows it\n$/s,
       );
       assert.deepEqual(place.picture(), picture);
     },
@@ -205,7 +205,10 @@ describe('a directory', { concurrency: 4 }, () => {
         assert.match(fault, reason);
       }
       const { stdout } = await run(['slots', place.url]);
-      assert.match(stdout, /\n\d +5 +unusable\n\d +6 +unusable\n.*-worker-1\.slot is not/s);
+      assert.match(
+        stdout,
+        /worker 1, .*-worker-1\.slot is not.*\nunusable: .*worker 5, .*\nunusable: .*worker 6, /s,
+      );
       assert.deepEqual(place.picture(), before);
 
       const { unusable, replaced } = await json('recover', place.url);

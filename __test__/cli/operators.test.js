@@ -116,9 +116,10 @@ describe('operators', { concurrency: 3 }, () => {
           assert.equal(code, 0);
           assert.match(
             stdout,
-            /^namespace +[0-9a-f]{16}\nlayout +41\/3\/5\/2\/12@1\+1580486400000\n/,
+            /^store .*seen.*\nnamespace ID +[0-9a-f]{16}\nlayout +node \(41\/3\/5\/2\/12@1\+1580486400000\)\n/,
           );
-          assert.match(stdout, /\nfloor +none\n\ndatacenter .*\n\d +\d+ +held /);
+          assert.match(stdout, /\nfloor +none\n\ndatacenter .*\n\d +\d+ +held .* in \d+ (s|min)\n/);
+          assert.match(stdout, /\nHeld worker IDs: 1 of 32 in datacenter \d\n$/);
         } finally {
           await flake[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
         }
@@ -158,8 +159,14 @@ describe('operators', { concurrency: 3 }, () => {
         ]);
         const { stdout, code } = await runServed(['slots', url]);
         assert.equal(code, 0);
-        assert.match(stdout, /the key 6\/0 is no record of this version/);
-        assert.match(stdout, /the key 7\/0 has a line of workerId 1 that is damaged/);
+        assert.match(
+          stdout,
+          /\nunusable: datacenter 6, .*the key 6\/0 is no record of this version/,
+        );
+        assert.match(
+          stdout,
+          /\nunusable: datacenter 7, worker 1, .*the key 7\/0 has a line of workerId 1 that is damaged/,
+        );
         assert.match(stdout, /workerId 2 that has a ceiling that no holder can have: 20/);
         await flake.close();
         const { replaced, unusable } = await json('recover', url);

@@ -28,9 +28,10 @@ const LAYOUT_OPTIONS = /** @type {const} */ ({
   epoch: { type: 'string' },
 });
 
-const LAYOUT_HELP = `  --layout LAYOUT       node (default), twitter, uid, discord, safe; or the bits of timestamp/datacenter/
-                        worker/clock-back/sequence, such as 41/3/5/2/12, or 28/0/22/0/13@1000 for ticks of
-                        1000 ms, with the epoch of node
+const LAYOUT_HELP = `Layout:
+  --layout LAYOUT       node (default), twitter, uid, discord, safe; or the bits of
+                        timestamp/datacenter/worker/clock-back/sequence, such as 41/3/5/2/12, or
+                        28/0/22/0/13@1000 for ticks of 1000 ms, with the epoch of node
   --epoch TIME          Unix ms, or a date such as 2026-01-01`;
 
 const NODE_OPTIONS = /** @type {const} */ ({
@@ -44,12 +45,15 @@ const NODE_OPTIONS = /** @type {const} */ ({
 
 /** @typedef {FlagsOf<typeof NODE_OPTIONS>} NodeFlags */
 
-const NODE_HELP = `  --datacenter-id N     default: the environment variable datacenterId
-  --worker-id N         default: the environment variable workerId. With a lease from a server, claims it
+const NODE_HELP = `Node and lease:
+  --datacenter-id N     default: the environment variable datacenterId
+  --worker-id N         default: the environment variable workerId. With a lease from a server:
+                        claims it
   --state DIRECTORY     records the node there, so that no restart or other host issues duplicates
   --lease URL           leases a free worker ID from file:///var/lib/app/ids, postgres://..., ...
                         Default: the environment variable SNOWDRIFT_LEASE
-${FILE_HELP}, and keeps a password out of the process list
+${FILE_HELP}
+
 ${LAYOUT_HELP}`;
 
 /** @param {string} layout */

@@ -17,10 +17,12 @@ const { table } = require('./table.js');
 
 const help = `Usage: snowdrift layout [LAYOUT] [options]
 
-Shows a layout's time range, nodes and IDs per second, and when its IDs get a decimal digit more. Without a
-layout, shows all that have a name.
+Shows a layout's time range, nodes and IDs per second, and when its IDs get a decimal digit more.
+Without a layout, shows all that have a name.
 
+Output:
   --json                prints JSON
+
 ${LAYOUT_HELP}`;
 
 const options = LAYOUT_OPTIONS;

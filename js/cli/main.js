@@ -39,50 +39,112 @@ const { printable, redact, redactForeign, sanitize } = require('../messages/secr
 const { applyLeaseFile } = require('./store-url.js');
 const { NONE } = require('../ids/properties.js');
 
-/** @type {Record<string, () => CliCommand>} */
-const COMMANDS = {
-  next: () => require('./next.js'),
-  parse: () => require('./parse.js'),
-  layout: () => require('./layout.js'),
-  slots: () => require('./slots.js'),
-  recover: () => require('./recover.js'),
-  serve: () => require('./serve.js'),
-  'namespace tables': () => require('./tables.js'),
-  'public key': () => require('./public.js').key,
-  'public encode': () => require('./public.js').encode,
-  'public decode': () => require('./public.js').decode,
+/**
+ * The commands of each group, in the order of the help. Each has what it does.
+ * @typedef {{ title: string, commands: Record<string, { does: string, load: () => CliCommand }> }} Group
+ * @type {Record<string, Group>}
+ */
+const GROUPS = {
+  ids: {
+    title: 'IDs',
+    commands: {
+      next: { does: 'generates IDs', load: () => require('./next.js') },
+      parse: {
+        does: 'decodes IDs: time, datacenter and worker ID, sequence',
+        load: () => require('./parse.js'),
+      },
+      layout: {
+        does: 'shows the years, nodes and IDs per second of a layout',
+        load: () => require('./layout.js'),
+      },
+    },
+  },
+  leases: {
+    title: 'Leases and stores',
+    commands: {
+      slots: {
+        does: 'shows who holds which worker ID, in a store or on this host',
+        load: () => require('./slots.js'),
+      },
+      recover: {
+        does: 'prevents duplicates after a restore or data loss; creates a namespace ahead',
+        load: () => require('./recover.js'),
+      },
+      'namespace tables': {
+        does: 'prints the SQL table of leases and its least rights, for a migration',
+        load: () => require('./tables.js'),
+      },
+    },
+  },
+  serving: {
+    title: 'Serving',
+    commands: {
+      serve: {
+        does: 'serves IDs by HTTP, for services in other languages',
+        load: () => require('./serve.js'),
+      },
+    },
+  },
+  public: {
+    title: 'Public IDs',
+    commands: {
+      'public key': {
+        does: 'makes a key for public IDs',
+        load: () => require('./public.js').key,
+      },
+      'public encode': {
+        does: 'encodes IDs as encrypted public IDs',
+        load: () => require('./public.js').encode,
+      },
+      'public decode': {
+        does: 'decodes public IDs',
+        load: () => require('./public.js').decode,
+      },
+    },
+  },
 };
 
-const HELP = `Usage: snowdrift <command> [options]
+const COMMANDS = Object.assign({}, ...Object.values(GROUPS).map(({ commands }) => commands));
 
-  next                generates IDs
-  parse               decodes IDs
-  layout              shows the capacity of a layout
-  slots               lists worker IDs and their holders
-  recover             raises the floor of a namespace after a restore or a loss, or creates one ahead
-  serve               serves IDs by HTTP, for services in other languages
+/** What users type for a group: its name, or the first word of one of its commands. */
+const GROUP_OF = new Map(
+  Object.entries(GROUPS).flatMap(([name, group]) => {
+    const firsts = Object.keys(group.commands).flatMap((command) =>
+      command.split(' ').slice(0, -1),
+    );
+    return [name, ...firsts].map((word) => /** @type {const} */ ([word, group]));
+  }),
+);
 
-  namespace tables    prints the table of leases and its least rights, for a migration
+const USAGE = 'Usage: snowdrift <command> [options]';
 
-  public key          makes a key for public IDs
-  public encode       encodes IDs as public IDs
-  public decode       decodes public IDs
+function helpOfAll() {
+  const sections = Object.values(GROUPS).map(({ title, commands }) => {
+    const lines = Object.entries(commands).map(([name, { does }]) => `  ${name.padEnd(20)}${does}`);
+    return [title, ...lines].join('\n');
+  });
+  return [
+    USAGE,
+    ...sections,
+    `snowdrift help COMMAND shows its options, such as snowdrift help next. Each has --json.
+snowdrift help GROUP shows the usage of its commands: ${Object.keys(GROUPS).join(', ')}.
+snowdrift --version shows the version.`,
+  ].join('\n\n');
+}
 
-  snowdrift help <command> shows its options, snowdrift --version the version. Each command has --json.`;
+/** @param {Group} group */
+function helpOf({ title, commands }) {
+  const usages = Object.values(commands).map(({ does, load }) => {
+    const [, usage] = /^Usage: (.*)/.exec(load().help) ?? [];
+    return `  ${usage}\n    ${does}`;
+  });
+  return [USAGE, `${title}:`, ...usages, 'snowdrift help COMMAND shows its options.'].join('\n\n');
+}
 
 class UsageError extends Error {}
 
 const isHelp = (/** @type {string} */ text) => ['--help', '-h', 'help'].includes(text);
 const isCommand = (/** @type {string} */ name) => Object.hasOwn(COMMANDS, name);
-
-/** The first words of commands of two words. */
-const GROUPS = ['namespace', 'public'];
-
-/** @param {string} group */
-function helpOf(group) {
-  const commands = HELP.split('\n').filter((line) => line.startsWith(`  ${group} `));
-  return `Usage: snowdrift ${group} <command> [options]\n\n${commands.join('\n')}`;
-}
 
 /** @param {string} given the unknown command, which may be a key by mistake */
 function noCommand(given) {
@@ -91,7 +153,8 @@ function noCommand(given) {
   const names = Object.keys(COMMANDS);
   const lastOf = (/** @type {string} */ words) => words.split(' ').at(-1);
   const meant =
-    names.find((one) => lastOf(one) === lastOf(name)) ?? suggestedName(name, [...names, ...GROUPS]);
+    names.find((one) => lastOf(one) === lastOf(name)) ??
+    suggestedName(name, [...names, ...GROUP_OF.keys()]);
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
   return new UsageError(
     `there is no command '${name}'.${hint} The commands are ${names.join(', ')}, help`,
@@ -129,10 +192,11 @@ async function runNamed(argv, io) {
     return await run(name, at < 0 ? words.slice(name.split(' ').length) : ['--help'], io);
   }
   const [first, second] = words;
-  if (first === undefined || isHelp(first)) return io.print(HELP);
-  const isGroup = GROUPS.includes(first);
-  if (isGroup && (second === undefined || isHelp(second))) return io.print(helpOf(first));
-  throw noCommand(isGroup ? `${first} ${second}` : first);
+  if (first === undefined || isHelp(first)) return io.print(helpOfAll());
+  const group = GROUP_OF.get(first);
+  if (group !== undefined && (second === undefined || isHelp(second)))
+    return io.print(helpOf(group));
+  throw noCommand(group === undefined ? first : `${first} ${second}`);
 }
 
 /**
@@ -142,7 +206,7 @@ async function runNamed(argv, io) {
  * @param {Io} io
  */
 async function run(name, args, io) {
-  const command = COMMANDS[name]();
+  const command = COMMANDS[name].load();
   /** @type {CliCommand['options']} */
   const options = {
     ...command.options,

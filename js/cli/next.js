@@ -14,9 +14,11 @@ const help = `Usage: snowdrift next [-n COUNT] [--base32] [options]
 
 Generates IDs, one per line. All processes of one user with one worker ID share one sequence.
 
+Output:
   -n COUNT              1 to ${MAX_COUNT}, default 1
   --base32              prints IDs as 13 characters that sort as the IDs do
   --json                prints one array of strings, since JSON has no 64-bit numbers
+
 ${NODE_HELP}`;
 
 const options = /** @type {const} */ ({

@@ -18,10 +18,12 @@ const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags } = require('./flags.js');
 
 const help = `Usage: snowdrift parse ID... [options]
 
-Decodes IDs and prints the bits and the value of each field. An ID is decimal, or in base32 if it is not
-decimal. Without an ID, it reads IDs from the standard input: snowdrift next | snowdrift parse
+Decodes IDs and prints the bits and the value of each field. An ID is decimal, or in base32 if it
+is not decimal. Without an ID, it reads the standard input: snowdrift next | snowdrift parse
 
+Output:
   --json                prints one array of objects
+
 ${LAYOUT_HELP}`;
 
 const options = LAYOUT_OPTIONS;

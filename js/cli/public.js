@@ -21,8 +21,8 @@ const OPTIONS = /** @type {const} */ ({
   'no-prefix': { type: 'boolean' },
 });
 
-const KEY_HELP = `The key is that of the environment variable ${VARIABLE}. It may hold several, separated by commas: the first
-encodes, all decode.`;
+const KEY_HELP = `The key is that of the environment variable ${VARIABLE}. It may hold several, separated by commas:
+the first encodes, all decode.`;
 
 const KIND_HELP = `  --kind KIND           such as order
   --prefix PREFIX       such as order_, the default for --kind order

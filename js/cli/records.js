@@ -33,6 +33,7 @@ const { isFormatConflict, storeFailure } = require('../stores/failures.js');
 const { runWithin } = require('../runtime/limits.js');
 const { hostMonotonic, moment } = require('../runtime/time.js');
 const { table } = require('./table.js');
+const { distance, layoutWord } = require('./words.js');
 
 /** Time limit of a call to a store, ms. */
 const CALL_MS = 10_000;
@@ -341,16 +342,21 @@ function asJson({ id, layout, ttl, maxClockSkew, maxAhead, floor }) {
   return { id, layout: layoutKey(layout), ...limits, floor: endOf(layout, floor) };
 }
 
-/** @param {Namespace} namespace */
-function namespaceLines(namespace) {
+/**
+ * @param {string} store its name
+ * @param {Namespace} namespace
+ * @param {number} [now] the store's clock
+ */
+function namespaceLines(store, namespace, now = Number.MAX_VALUE) {
   const { id, layout, ttl, maxClockSkew, maxAhead, floor } = asJson(namespace);
+  const word = layoutWord(namespace.layout);
+  const wait = (floor ?? 0) > now ? ` (${distance(floor ?? 0, now)})` : '';
   return table([
-    ['namespace', id],
-    ['layout', layout],
-    ['ttl', `${ttl} ms`],
-    ['maxClockSkew', `${maxClockSkew} ms`],
-    ['maxAhead', `${maxAhead} ms`],
-    ['floor', floor === null ? 'none' : moment(floor)],
+    ['store', store],
+    ['namespace ID', id],
+    ['layout', word === layout ? word : `${word} (${layout})`],
+    ['limits', `ttl ${ttl} ms, maxClockSkew ${maxClockSkew} ms, maxAhead ${maxAhead} ms`],
+    ['floor', floor === null ? 'none' : `${moment(floor)}${wait}`],
   ]);
 }
 

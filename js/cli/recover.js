@@ -34,31 +34,32 @@ const { KEY, newId } = records;
 
 const help = `Usage: snowdrift recover URL [options]
 
-Raises the floor of a namespace above all IDs that its holders may have issued. Run it after a restore from a
-backup, after a replica that lagged was promoted, after tables, keys, nodes or files were deleted, for damaged
-records, or after a clock that was ahead, before new processes start. An extra run costs only another wait.
+Raises the floor of a namespace above all IDs that its holders may have issued. Run it before new
+processes start, after: a restore from a backup; a promoted replica that lagged; deleted tables,
+keys, nodes or files; damaged records; a clock that was ahead. An extra run costs only another wait.
 
-The namespace also gets a new ID, so each holder loses its worker ID at its next renewal, up to half a ttl
-later, and continues by itself after ttl + 2 x maxClockSkew + maxAhead from then on. It prints both times: of
-the first IDs, and when all holders issue again.
+Each holder loses its worker ID at its next renewal, within ttl / 2, and continues by itself
+ttl + 2 x maxClockSkew + maxAhead later. It prints when all holders issue again.
 
-The floor is the store's clock + ttl + 2 x maxClockSkew + maxAhead, the highest that a holder has recorded. If
-holders got higher ones after the backup, pass these. If the record of the namespace is gone or damaged, pass
-all three and --layout: recover creates a new one.
-
-With --new it creates a namespace ahead of its first holder. Redis can lose a namespace, so the first holders
-wait there for that time; --new saves the wait. With it you confirm that no namespace of this name has ever
-issued IDs of this layout. If one did, its IDs can be issued again. It refuses a namespace that exists.
-
-${URL_HELP}
-  --new                 creates a namespace that never issued IDs
+Limits, by default the highest that a holder has recorded. If holders got higher ones after the
+backup, pass these. If the record of the namespace is gone or damaged, pass all and --layout:
   --ttl MS              the largest ttl of a holder
   --max-clock-skew MS   the largest maxClockSkew of a holder
   --max-ahead MS        the largest maxAhead of a holder
-                        (with --new, default: those of a lease)
-  --json                prints one object: the namespace; floor, and latest, by when all holders issue again,
-                        in Unix ms; holders, their number; replaced, the damaged records; unusable, records
-                        that nobody can use
+
+Creation:
+  --new                 creates a namespace ahead, so that the first holders on Redis need not wait,
+                        with the limits of a lease or those that you pass. You confirm that no
+                        namespace of this name has ever issued IDs of this layout: if one did, its
+                        IDs can be issued again
+
+Output:
+  --json                prints one object: the namespace; floor, and latest, by when all holders
+                        issue again, in Unix ms; holders, their number; replaced, the damaged
+                        records; unusable, records that nobody can use
+
+${URL_HELP}
+
 ${LAYOUT_HELP}`;
 
 /** The flag of each limit. */
@@ -101,8 +102,10 @@ async function run(flags, positionals, { show, usage }) {
   const url = readStoreUrl('recover', positionals, usage);
   const [given, layout] = [readLimitFlags(flags), readLayoutFlags(flags)];
   const isNew = flags.new === true;
+  let name = '';
   /** @type {(store: Store) => Promise<{ namespace: Namespace } & Partial<Done>>} */
   const change = async (store) => {
+    name = store.name;
     /** @type {Partial<Limits>} */
     const { ttl = store.ttl, maxClockSkew } = store.isDirectory ? DIRECTORY_LIMITS : {};
     if (isNew) return await create(store, { ttl, maxClockSkew, ...given }, layout);
@@ -111,7 +114,7 @@ async function run(flags, positionals, { show, usage }) {
   const { namespace, ...more } = await records.withRecords(url, change);
   const notes = isNew ? [] : notesOf(namespace, /** @type {Done} */ (more));
   show({ ...records.asJson(namespace), ...more }, () =>
-    [...records.namespaceLines(namespace), ...notes].join('\n'),
+    [...records.namespaceLines(name, namespace), ...notes].join('\n'),
   );
 }
 

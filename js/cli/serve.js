@@ -19,15 +19,8 @@ const { configError, describe } = require('../messages/errors.js');
 const { learnPassword } = require('../messages/secrets.js');
 const { readLeaseOptions } = require('../generator/options.js');
 const { isServer } = require('../stores/url.js');
-const {
-  NODE_HELP,
-  NODE_OPTIONS,
-  openGenerator,
-  readLease,
-  readWholeNumber,
-} = require('./flags.js');
+const { NODE_OPTIONS, openGenerator, readLease, readWholeNumber } = require('./flags.js');
 const { withRecords } = require('./records.js');
-const { BOUNDS } = require('../server/connections.js');
 const { MAX_COUNT } = require('../server/http.js');
 const { listen } = require('../server/listen.js');
 const { checkPeers } = require('../server/peers.js');
@@ -50,37 +43,35 @@ Serves IDs by HTTP, for services in other languages, as JSON with IDs as strings
   POST /id              {"id":"900833463518117888"}
   POST /ids?n=COUNT     {"ids":[...]}, up to the IDs of a tick, and up to ${MAX_COUNT}
   GET /parse/ID         the ID's fields
-  GET /node             the datacenter and worker IDs, and the time, for peers
-  GET /healthz          200 while it can issue IDs, else 503; generates none, and needs no token
+  GET /node             the datacenter and worker IDs, and the time in Unix ms
+  GET /healthz          200 while it can issue IDs, else 503. Needs no token
   GET /metrics          metrics for Prometheus
   GET /openapi.json     the OpenAPI description
 
-By default it listens on the loopback address only. With any other --host, clients need a token, and send
-Authorization: Bearer TOKEN. It has no TLS. It refuses web pages: requests with an Origin, and,
-without a token, with a Host that is not of the loopback. On SIGTERM or SIGINT it finishes the requests
-under way, releases the slot, and stops.
+On SIGTERM or SIGINT it finishes the requests under way, releases its slot, and stops.
 
-With a lease from a server it asks its peers at the start for their node and their time: the living servers
-of its datacenter that lease from there. A peer that answers as another node than it has registered, or clocks
-that differ from this one's by more than 10 s on average, end it. It skips peers that do not answer in 1 s.
-
-It keeps up to ${BOUNDS.authorised} connections on which a request was authorised, and up to ${BOUNDS.newcomers} others. Above
-this limit it closes the oldest of the others. Each of the others gets one response.
-
+Server:
   --port N              0 to 65535, default ${PORT}; 0 picks a free port
-  --host ADDRESS        default ${HOST}
-  --token-file FILE     holds the token, 16 to 512 visible ASCII characters. Default: the environment variable
-                        SNOWDRIFT_TOKEN
-  --address HOST:PORT   where peers reach it, recorded with a lease from a server; default: --host and --port
-  --no-peers            does not ask the peers at the start
-  --ttl MS              time that IDs continue if the store or the disk fails, 1000 to 3600000. Default 30000,
-                        of a directory 10000, of s3: and gs: 180000. A killed server's slot is free after it
-  --wait-for-slot MS    time to wait at the start for a slot that is held, 0 to 3600000. Default 0, and
-                        --ttl + 5000 where --worker-id is claimed
-  --clock-back HOW      after a clock rollback: counter (default), wait or throw. throw, and wait beyond
-                        10 ms, respond with 503. Layouts without clock-back bits wait by default
+  --host ADDRESS        default ${HOST}. Any but the loopback needs a token. It has no TLS
+  --token-file FILE     holds the token, 16 to 512 visible ASCII characters. Clients send
+                        Authorization: Bearer TOKEN. Default: the variable SNOWDRIFT_TOKEN
   --json                prints the address and the node as JSON
-${NODE_HELP}`;
+
+Lease and clock:
+  --ttl MS              time that IDs continue if the store or the disk fails, 1000 to 3600000.
+                        A killed server's slot is free after it. Default 30000, of a directory
+                        10000, of s3: and gs: 180000
+  --wait-for-slot MS    time to wait at the start for a slot that is held, 0 to 3600000.
+                        Default 0, and --ttl + 5000 where --worker-id is claimed
+  --clock-back HOW      after a clock rollback: counter (default), wait or throw. throw, and wait
+                        beyond 10 ms, respond with 503. Without clock-back bits, wait is the default
+  --address HOST:PORT   where its peers reach it: the servers of its datacenter that lease from the
+                        same store. At the start, each asks its peers for their node and time, and
+                        ends if these conflict with its own. Default: --host and --port
+  --no-peers            does not ask the peers
+
+Node and layout, as of snowdrift next (snowdrift help next):
+  --datacenter-id, --worker-id, --state, --lease, --lease-file, --layout, --epoch`;
 
 const options = /** @type {const} */ ({
   ...NODE_OPTIONS,

@@ -3,6 +3,7 @@
 
 /**
  * @import { HostPage } from '../types.js'
+ * @import { FlagsOf } from './flags.js'
  * @import { CommandIo } from './main.js'
  * @import { Found, Namespace, Store } from './records.js'
  *
@@ -19,20 +20,18 @@
  * @property {number | null} [ceiling]
  * @property {string} [fault]
  *
- * @typedef {{ namespace?: Namespace, slots: Slot[], fault?: string }} Shown
+ * @typedef {{ datacenterId?: number, workerId?: number }} Node
+ * @typedef {{ namespace?: Namespace, slots: Slot[], fault?: string, now: number }} Shown
  * @typedef {Exclude<HostPage, { fault: object }>} UsablePage
  * @typedef {{ path: string, fault: string }} UnusablePage
  */
 
-const { basename } = require('node:path');
-
 const { sharedDirectory, variable } = require('../messages/checks.js');
 const { unwrap } = require('../messages/errors.js');
 const { textOf } = require('../messages/faults.js');
-const { bitsOf } = require('../ids/layout-key.js');
 const native = require('../runtime/native.js');
 const { printable } = require('../messages/secrets.js');
-const { moment } = require('../runtime/time.js');
+const { unixNow } = require('../runtime/time.js');
 const {
   KEY,
   aheadOf,
@@ -46,48 +45,60 @@ const {
 } = require('./records.js');
 const { STORE_OPTIONS, URL_HELP, readStoreUrl } = require('./store-url.js');
 const { table } = require('./table.js');
+const { distance, layoutWord, second } = require('./words.js');
 
-const help = `Usage: snowdrift slots [URL] [options]
+/** IDs of a hold may go on after its end: maxAhead, or a tick. More than this is shown, ms. */
+const AHEAD_MS = 1000;
 
-Shows the record of a namespace and its slots: worker IDs, their holders and the times of their holds. A
-directory is a namespace, too. Without a URL and without SNOWDRIFT_LEASE, it lists this host's pages, the
-files in shared memory that your processes share, with the processes of each. It changes nothing.
+const help = `Usage: snowdrift slots [URL] [--all] [options]
 
-${URL_HELP}
-  --json                prints { namespace, slots }, with times in Unix ms. For this host it prints
+Shows who holds which worker ID, since when, and when the hold expires unless it is renewed, by the
+store's clock. Without a URL and without SNOWDRIFT_LEASE, it shows which processes of this host use
+which worker ID. It changes nothing.
+
+  --all                 shows also free worker IDs with their last holders; of this host also the
+                        pages that no process uses
+  --json                prints all, with times in Unix ms: { namespace, slots }, or of this host
                         { directory, pages }
 
-  held      a process holds the slot
-  free      the slot was released, its hold has expired, or in a directory its processes have ended. Worker
-            IDs that nobody ever held are not shown
-  unusable  the slot's record or file cannot be read, is damaged, or has times that no holder can have: see
-            snowdrift recover --help`;
+${URL_HELP}
 
-const options = STORE_OPTIONS;
+A worker ID is
+  held      by a process
+  free      released, expired, or in a directory its processes have ended. Worker IDs that nobody
+            ever held are not listed
+  unusable  its record or file cannot be read, is damaged, or has times that no holder can have`;
+
+const options = /** @type {const} */ ({ ...STORE_OPTIONS, all: { type: 'boolean' } });
 
 /**
- * @param {object} _
+ * @param {FlagsOf<typeof options>} flags
  * @param {string[]} positionals
  * @param {CommandIo} io
  */
-async function run(_, positionals, { show, usage }) {
+async function run({ all = false }, positionals, { show, usage }) {
   if (positionals.length === 0 && variable('SNOWDRIFT_LEASE') === undefined) {
-    return show(readHost(), formatHost);
+    return show(readHost(), (host) => formatHost(host, all));
   }
   const url = readStoreUrl('slots', positionals, usage);
-  const { namespace, fault, slots } = await withRecords(url, (records) => readStore(records));
+  const read = await withRecords(url, async (records) => ({
+    ...(await readStore(records)),
+    name: records.name,
+  }));
+  const { namespace, fault, slots, name, now } = read;
   slots.sort(byNode);
   const shown = namespace ? asJson(namespace) : null;
   show({ namespace: fault === undefined ? shown : { fault }, slots }, () => {
-    const lines = namespace ? namespaceLines(namespace) : [fault ?? []].flat();
-    return [...lines, ...(lines.length > 0 ? [''] : []), formatSlots(slots)].join('\n');
+    const lines = namespace ? namespaceLines(name, namespace, now) : [fault ?? []].flat();
+    const gap = lines.length > 0 ? [''] : [];
+    return [...lines, ...gap, ...formatSlots(slots, { namespace, now, all })].join('\n');
   });
 }
 
 /**
  * By datacenter and worker, and then those without.
- * @param {Slot} a
- * @param {Slot} b
+ * @param {Node} a
+ * @param {Node} b
  */
 function byNode(a, b) {
   const datacenterOf = ({ datacenterId = Number.MAX_VALUE }) => datacenterId;
@@ -116,13 +127,13 @@ async function readStore(records, datacenterId) {
     const left = isWhole ? `${unread} of its ${keys.length}` : `all but its first ${keys.length}`;
     slots.push({ state: 'unusable', fault: `${records.name}: ${left} records were not read` });
   }
-  if (known !== undefined) return { namespace: known, slots };
+  if (known !== undefined) return { namespace: known, slots, now };
   if (namespace?.kind === 'unreadable') {
     const { failure } = namespace;
     const why = failure?.message ?? `${records.placeOf(KEY)} ${reasonOf(namespace)}`;
-    return { slots, fault: printable(why) };
+    return { slots, fault: printable(why), now };
   }
-  if (slots.length > 0) return { slots, fault: LOST };
+  if (slots.length > 0) return { slots, fault: LOST, now };
   throw await records.missing(
     `The first lease creates it, or snowdrift recover ${records.url} --new does`,
   );
@@ -193,54 +204,113 @@ function readHost() {
 /**
  * This host's pages: one line per process.
  * @param {ReturnType<typeof readHost>} host
+ * @param {boolean} all
  */
-function formatHost(host) {
+function formatHost(host, all) {
   if (host === null) {
     return 'This system has no shared-memory directory, so processes share no sequence (see scope).';
   }
   const { directory, pages } = host;
   if (pages.length === 0)
     return `No process of this user has generated IDs on this host (${directory}).`;
-  const rows = table([
-    ['datacenter', 'worker', 'layout', 'use', 'pid', 'instances', 'since', 'page'],
-    ...pages.flatMap((page) => (page.fault === undefined ? rowsOf(page) : [])),
-  ]);
+  const usable = pages.flatMap((page) => (page.fault === undefined ? page : [])).sort(byNode);
+  const used = usable.filter(({ processes }) => processes.some(({ isAlive }) => isAlive));
+  const now = unixNow();
+  const rows = (all ? usable : used).flatMap((page) => rowsOf(page, now));
+  const head = ['datacenter', 'worker', 'layout', 'lease', 'pid', 'instances', 'since'];
   const faults = pages.flatMap(({ fault }) => fault ?? []);
-  return [directory, ...rows, ...faults].join('\n');
+  const unused = usable.length - used.length;
+  return [
+    directory,
+    ...(rows.length > 0 ? table([head, ...rows]) : []),
+    ...(used.length > 0 ? [] : ['No process uses a page.']),
+    ...faults,
+    ...hiddenLine(all ? 0 : unused, 'page is used by no process', 'pages are used by no process'),
+  ].join('\n');
 }
 
 /**
- * A page's kind, and for a lease the end of its hold.
- * @param {UsablePage} page
+ * How many are not shown, as one or several are named.
+ * @param {number} count
+ * @param {string} one
+ * @param {string} several
  */
-function useOf({ kind, expires }) {
-  return expires === undefined ? kind : `${kind} until ${moment(expires)}`;
+function hiddenLine(count, one, several) {
+  if (count === 0) return [];
+  return [count === 1 ? `1 ${one}: --all shows it` : `${count} ${several}: --all shows them`];
 }
 
-/** @param {UsablePage} page */
-function rowsOf(page) {
-  const { path, layout, datacenterId, workerId, processes, renewer } = page;
-  const key = `${bitsOf(layout)}@${layout.tickMs}`;
-  const node = [datacenterId, workerId, key, useOf(page)];
+/**
+ * @param {UsablePage} page
+ * @param {number} now
+ */
+function rowsOf(page, now) {
+  const { layout, datacenterId, workerId, processes, renewer, expires } = page;
+  const lease =
+    expires === undefined
+      ? 'none'
+      : `${expires < now ? 'expired' : 'expires'} ${distance(expires, now)}`;
+  const node = [datacenterId, workerId, layoutWord(layout), lease];
   const users = processes.filter(({ isAlive }) => isAlive);
-  if (users.length === 0) return [[...node, 'none', '', '', basename(path)]];
+  if (users.length === 0) return [[...node, 'none', '', '']];
   return users.map((one) => [
-    ...[...node, one.pid === renewer ? `${one.pid} renews` : one.pid],
-    ...[one.users, moment(one.opened), basename(path)],
+    ...[...node, one.pid === renewer ? `${one.pid} (renews)` : one.pid],
+    ...[one.users, second(one.opened)],
   ]);
 }
 
-/** @param {Slot[]} slots */
-function formatSlots(slots) {
-  if (slots.length === 0) return 'No slot was ever used.';
-  const time = (/** @type {number | null | undefined} */ ms) => ms && moment(ms);
-  const rows = slots.map((slot) => [
-    ...[slot.datacenterId, slot.workerId],
-    slot.state,
-    ...[slot.host, slot.pid, time(slot.startedAt), time(slot.expires), time(slot.ceiling)],
+/**
+ * @param {Slot[]} slots
+ * @param {{ namespace?: Namespace, now: number, all: boolean }} shown `now` by the store's clock
+ */
+function formatSlots(slots, { namespace, now, all }) {
+  if (slots.length === 0) return ['No slot was ever used.'];
+  const of = (/** @type {Slot['state']} */ state) => slots.filter((slot) => slot.state === state);
+  const [held, free, unusable] = [of('held'), of('free'), of('unusable')];
+  const shown = all ? slots.filter(({ state }) => state !== 'unusable') : held;
+  const isAhead = shown.some(({ expires, ceiling }) => (ceiling ?? 0) > (expires ?? 0) + AHEAD_MS);
+  const rows = shown.map(({ startedAt, expires, ceiling, ...slot }) => [
+    ...[slot.datacenterId, slot.workerId, slot.state, slot.host, slot.pid],
+    ...[startedAt && second(startedAt), expires && distance(expires, now)],
+    ...(isAhead ? [ceiling && second(ceiling)] : []),
   ]);
-  const head = ['datacenter', 'worker', 'state', 'host', 'pid', 'since', 'expires', 'IDs up to'];
-  return [...table([head, ...rows]), ...slots.flatMap(({ fault }) => fault ?? [])].join('\n');
+  const head = ['datacenter', 'worker', 'state', 'host', 'pid', 'since', 'expires'];
+  return [
+    ...(rows.length > 0 ? table([[...head, ...(isAhead ? ['IDs up to'] : [])], ...rows]) : []),
+    heldLine(held, namespace),
+    ...unusable.map(unusableLine),
+    ...(unusable.length > 0 ? ['What to do about unusable ones: snowdrift help recover'] : []),
+    ...hiddenLine(all ? 0 : free.length, 'worker ID is free again', 'worker IDs are free again'),
+  ];
+}
+
+/**
+ * How many worker IDs are held, by datacenter.
+ * @param {Slot[]} held
+ * @param {Namespace | undefined} namespace
+ */
+function heldLine(held, namespace) {
+  if (held.length === 0) return 'No worker ID is held.';
+  /** @type {Map<number | undefined, number>} */
+  const counts = new Map();
+  for (const { datacenterId } of held) {
+    counts.set(datacenterId, (counts.get(datacenterId) ?? 0) + 1);
+  }
+  const of = namespace === undefined ? '' : ` of ${2 ** namespace.layout.workerBits}`;
+  const each = [...counts].map(
+    ([datacenter, count]) => `${count}${of} in datacenter ${datacenter}`,
+  );
+  return `Held worker IDs: ${each.join(', ')}`;
+}
+
+/** @param {Slot} slot which is unusable */
+function unusableLine({ datacenterId, workerId, fault }) {
+  const [datacenter, worker] = [`datacenter ${datacenterId}`, `worker ${workerId}`];
+  const node = [
+    ...(datacenterId === undefined ? [] : [datacenter]),
+    ...(workerId === undefined ? [] : [worker]),
+  ];
+  return `unusable: ${[...node, fault].join(', ')}`;
 }
 
 module.exports = { help, options, readStore, run };

@@ -17,13 +17,14 @@ const { serverUrl } = require('../stores/url.js');
 /** Options of each command that takes a store. */
 const STORE_OPTIONS = /** @type {const} */ ({ 'lease-file': { type: 'string' } });
 
-const FILE_HELP = `  --lease-file FILE     holds the URL`;
+const FILE_HELP = `  --lease-file FILE     holds the URL, and keeps a password out of the process list`;
 
-const URL_HELP = `  URL                   postgres://..., mysql://..., redis://..., mongodb://...,
-                        etcd://..., zookeeper://..., with ?namespace=NAME for another namespace
-                        than 'default'; or file:///..., a directory of leases or of state. Default:
-                        that of --lease-file, or of the environment variable SNOWDRIFT_LEASE
-${FILE_HELP}, and keeps a password out of the process list`;
+const URL_HELP = `Store:
+  URL                   postgres://..., mysql://..., redis://..., mongodb://..., etcd://...,
+                        zookeeper://..., with ?namespace=NAME for another namespace than 'default';
+                        or file:///..., a directory of leases or of state. Default: that of
+                        --lease-file, or of the environment variable SNOWDRIFT_LEASE
+${FILE_HELP}`;
 
 /**
  * Reads a secret from the file that an option names.

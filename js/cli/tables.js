@@ -11,11 +11,11 @@ const { DIALECTS, RECORDS, createRecords, recordsIn } = require('../stores/sql-d
 
 const help = `Usage: snowdrift namespace tables [--for DATABASE] [--schema NAME]
 
-Prints the table that leases use, and the least rights of their user: for a migration, where the application
-may not create tables. Without --for, those of all databases.
+Prints the table that leases use, and the least rights of their user: for a migration, where the
+application may not create tables. Without --for, those of all databases.
 
   --for DATABASE        postgres, mysql (MariaDB, too) or sqlite
-  --schema NAME         its schema, on MySQL and MariaDB its database: the option schema of the leases
+  --schema NAME         its schema, on MySQL and MariaDB its database: the leases' option schema
   --json                prints the statements by name, by database`;
 
 const options = /** @type {const} */ ({ for: { type: 'string' }, schema: { type: 'string' } });

@@ -80,4 +80,4 @@ class Connections {
   }
 }
 
-module.exports = { BOUNDS, Connections };
+module.exports = { Connections };
