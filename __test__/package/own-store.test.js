@@ -2,6 +2,8 @@
 // The store of docs/own-store.md, tested as its reader would, and a lease from it.
 
 const assert = require('node:assert/strict');
+const { readFileSync } = require('node:fs');
+const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
 require('../support/own-directory.js');
@@ -33,6 +35,16 @@ describe(PAGE, { skip: missing('mongodb') ?? gate }, () => {
   });
 
   test('a lease from it gives IDs', async () => {
-    assert.match(await run(['app.mjs']), /^\d{15,}n$/m);
+    const [, lease] = /Lease from it: `(.*)`/.exec(readFileSync(join(__dirname, '../..', PAGE)));
+    const program = `
+      import { MongoClient } from 'mongodb';
+      import { SnowFlake } from 'snowdrift';
+      import { mongodb } from './mongodb.mjs';
+      const client = new MongoClient(process.env.MONGODB_URL);
+      const flake = await ${lease};
+      console.log(flake.nextId());
+      await flake.close();
+      await client.close();`;
+    assert.match(await run(['--input-type=module', '--eval', program]), /^\d{15,}n$/m);
   });
 });
