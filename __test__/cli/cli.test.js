@@ -187,7 +187,7 @@ test('slots without a URL: this host’s pages, and the processes of each', {
   const { stdout: all } = await run(['slots', '--all'], { env });
   assert.match(
     all,
-    /\n3 +7 +node +none +none\n3 +7 +41\/5\/5\/0\/12@1\+1577836800000 +none +none\nNo process uses a page\.\n$/,
+    /\n3 +7 +node +none +none +\S+-worker-7[.]page\n3 +7 +41\/5\/5\/0\/12@1\+1577836800000 +none +none +\S+[.]page\nNo process uses a page\.\n$/,
   );
   assert.equal(JSON.parse((await run(['slots', '--json'], { env })).stdout).pages.length, 2);
   writeFileSync(path, 'damage');

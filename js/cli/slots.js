@@ -26,6 +26,8 @@
  * @typedef {{ path: string, fault: string }} UnusablePage
  */
 
+const { basename } = require('node:path');
+
 const { sharedDirectory, variable } = require('../messages/checks.js');
 const { unwrap } = require('../messages/errors.js');
 const { textOf } = require('../messages/faults.js');
@@ -57,7 +59,7 @@ store's clock. Without a URL and without SNOWDRIFT_LEASE, it shows which process
 which worker ID. It changes nothing.
 
   --all                 shows also free worker IDs with their last holders; of this host also the
-                        pages that no process uses
+                        pages that no process uses, and the names of all
   --json                prints all, with times in Unix ms: { namespace, slots }, or of this host
                         { directory, pages }
 
@@ -216,8 +218,11 @@ function formatHost(host, all) {
   const usable = pages.flatMap((page) => (page.fault === undefined ? page : [])).sort(byNode);
   const used = usable.filter(({ processes }) => processes.some(({ isAlive }) => isAlive));
   const now = unixNow();
-  const rows = (all ? usable : used).flatMap((page) => rowsOf(page, now));
+  const rows = (all ? usable : used).flatMap((page) =>
+    rowsOf(page, now).map((row) => [...row, ...(all ? [basename(page.path)] : [])]),
+  );
   const head = ['datacenter', 'worker', 'layout', 'lease', 'pid', 'instances', 'since'];
+  if (all) head.push('page');
   const faults = pages.flatMap(({ fault }) => fault ?? []);
   const unused = usable.length - used.length;
   return [

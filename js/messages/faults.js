@@ -129,7 +129,7 @@ function fileOf(directory, key) {
 function afterClockAhead(file, page) {
   const pages =
     page === undefined
-      ? ["this host's page of it (snowdrift slots lists pages)"]
+      ? ["this host's page of it (snowdrift slots --all lists pages)"]
       : [page, page.replace(/page$/, 'born')];
   const files = [...(file === undefined ? [] : [file]), ...pages].join(' and ');
   return `If the clock is right now and was ahead before, end all processes of this node, and remove ${files}. IDs that were issued ahead can repeat then when their times come`;
