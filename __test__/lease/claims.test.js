@@ -104,7 +104,7 @@ test('a claim that another namespace has on this host is refused with that', asy
   const { message } = await rejects(refusal, 'ERR_SNOWFLAKE_IN_USE');
   assert.match(
     message,
-    /^workerId 3 of .*memory:two is used by another lease of this host, now or until less than its ttl ago: snowdrift slots /,
+    /^workerId 3 of .*memory:two is used by another lease or state of this host, now or until less than its ttl ago: snowdrift slots /,
   );
 });
 

@@ -129,7 +129,7 @@ test('a day as an epoch, as UidGenerator’s epochStr is, is refused: it has no 
 
 test('a number as text is refused, and a promise names the remedy', () => {
   const { message } = refuses(() => make({ workerId: '3' }), CONFIG);
-  assert.match(message, /from 0 to 31; it is '3'$/);
+  assert.match(message, /from 0 to 31; it is the string '3'$/);
   const used = refuses(() => SnowFlake.use(Promise.resolve()), 'ERR_SNOWFLAKE_ARGUMENT');
   assert.match(used.message, /it is \[Promise\]: await it first$/);
 });
@@ -202,11 +202,11 @@ test('variables of the environment: names in another case, a long value, misspel
   const cases = [
     [
       { WORKER_ID: '3', datacenterId: '1' },
-      /variable workerId is not set \(a whole .* layout 'node' takes 0 to 31; WORKER_ID is, but names are case-sensitive\)\. Set it before/,
+      /workerId is not set, neither as an option nor in the environment \(a whole .* layout 'node' takes 0 to 31; the variable WORKER_ID is, but names are case-sensitive\)\. Set it before/,
     ],
     [
       { workerid: '3', DATACENTER_ID: '1' },
-      /; DATACENTER_ID is, but .*; workerid is, but .*\. Set both before/,
+      /; the variable DATACENTER_ID is, but .*; the variable workerid is, but .*\. Set both before/,
     ],
     [
       { workerId: `${' '.repeat(100_000)}x`, datacenterId: '1' },

@@ -32,18 +32,15 @@ test('the whole range of each is accepted', () => {
 test('a missing value is an error that says what to set, also for static calls', () => {
   for (const call of [() => new SnowFlake(), () => SnowFlake.nextId(), () => SnowFlake.default]) {
     const { message } = refuses(call, 'ERR_SNOWFLAKE_CONFIG');
-    assert.match(message, /environment variable datacenterId is not set/);
+    assert.match(message, /datacenterId is not set, neither as an option nor in the environment/);
     assert.match(message, /takes 0 to 7/);
-    assert.match(
-      message,
-      /, and the environment variable workerId is not set .*takes 0 to 31.* Set both/,
-    );
+    assert.match(message, /, and workerId is not set, .*takes 0 to 31.* Set both/);
     assert.match(message, /cluster\.fork\(\{ datacenterId: 1, workerId: 3 \}\)/);
   }
   process.env.datacenterId = '1';
   assert.match(
     refuses(() => new SnowFlake(), 'ERR_SNOWFLAKE_CONFIG').message,
-    /environment variable workerId is not set.*takes 0 to 31/,
+    /workerId is not set.*takes 0 to 31/,
   );
 });
 

@@ -46,8 +46,9 @@ function wordFault({ name, max, text, other }, layout) {
   const [named] = Object.entries(layouts).find(([, one]) => one === layout) ?? [];
   const takes = `layout ${named === undefined ? bitsOf(layout) : `'${named}'`} takes 0 to ${max}`;
   if (text !== undefined) return `the environment variable ${name} is ${describe(text)}; ${takes}`;
-  const hint = other === undefined ? '' : `; ${other} is, but names are case-sensitive`;
-  return `the environment variable ${name} is not set (a whole decimal number; ${takes}${hint})`;
+  const hint =
+    other === undefined ? '' : `; the variable ${other} is, but names are case-sensitive`;
+  return `${name} is not set, neither as an option nor in the environment (a whole decimal number; ${takes}${hint})`;
 }
 
 /** A hint for errors in a worker thread, which lacks the other threads' default instance. '' in the main thread. */

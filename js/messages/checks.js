@@ -186,7 +186,10 @@ function checkMisspelt(name) {
  */
 function wholeNumber(name, value, min, max, toError = configError) {
   if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
-    throw toError(`${name} must be a whole number from ${min} to ${max}; it is ${describe(value)}`);
+    const type = typeof value === 'string' ? 'the string ' : '';
+    throw toError(
+      `${name} must be a whole number from ${min} to ${max}; it is ${type}${describe(value)}`,
+    );
   }
   // Turns -0 into 0.
   return value + 0;

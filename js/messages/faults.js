@@ -186,7 +186,7 @@ function unusableToo(faults) {
 function heldBy(holders, unusable) {
   const isHere = holders.length === 0 && unusable.length === 0;
   return isHere
-    ? 'used by another lease of this host, now or until less than its ttl ago: snowdrift slots lists its processes'
+    ? 'used by another lease or state of this host, now or until less than its ttl ago: snowdrift slots lists its processes'
     : `held${unusableToo(unusable)}`;
 }
 
