@@ -8,6 +8,8 @@ const { existsSync, readFileSync, readdirSync } = require('node:fs');
 const { dirname, join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
+const { parse } = require('yaml');
+
 require('../support/own-directory.js');
 const { gate, storm } = require('../support/amount.js');
 const { Server, missing } = require('../support/lease/servers.js');
@@ -140,21 +142,52 @@ for (const runner of ['jest', 'vitest']) {
 }
 
 test('the metrics of the page, its rules and the instruments of OpenTelemetry are those of the list', () => {
-  const page = readFileSync(join(root, 'docs/monitoring.md'), 'utf8');
-  const inText = new Set(page.match(/\bsnowdrift_\w+/g));
-  assert.deepEqual(
-    [...inText].sort(),
-    metrics()
-      .map(({ name }) => name)
-      .sort(),
-  );
-  const rows = readFileSync(join(root, 'js/opentelemetry.d.ts'), 'utf8').matchAll(
+  const read = (path) => readFileSync(join(root, path), 'utf8');
+  const page = read('docs/monitoring.md');
+  const names = metrics().map(({ name }) => name);
+  assert.deepEqual([...new Set(page.match(/\bsnowdrift_\w+/g))].sort(), names.sort());
+  const [{ rules }] = parse(read('examples/prometheus-rules.yml')).groups;
+  assert.equal(rules.length, 5);
+  for (const { alert, expr, annotations } of rules) {
+    assert.match(alert, /^Snowdrift\w+$/);
+    assert.deepEqual(
+      expr.match(/\bsnowdrift_\w+/g).filter((name) => !names.includes(name)),
+      [],
+      expr,
+    );
+    assert.match(annotations.summary, /^[^{]+(\{\{ \$labels\.worker \}\}[^{]+)?$/);
+  }
+  const rows = read('js/opentelemetry.d.ts').matchAll(
     /^ \* \| `(snowdrift\.[\w.]+)` \| `([^`]+)` \| (counter|gauge)/gm,
   );
   assert.deepEqual(
     Array.from(rows, ([, ...row]) => row),
     METRICS.map(({ name, unit, type }) => [name, unit, type]),
   );
+});
+
+/** Behind examples/prom-client.mjs: the values are of the time of each scrape, as those of prometheus(). */
+const SCRAPES = `
+import assert from 'node:assert';
+import { register } from 'prom-client';
+import { SnowFlake } from 'snowdrift';
+import { prometheus } from 'snowdrift/monitoring';
+
+SnowFlake.nextIds(4);
+for (let times = 0; times < 2; times++) {
+  const text = await register.metrics();
+  assert.match(text, /^snowdrift_ids_issued_total\\{datacenter="1",worker="3"\\} 4$/m);
+  assert.doesNotMatch(text, /^snowdrift_(lease|ring)_\\w+\\{/m);
+  const values = (all) => all.match(/^snowdrift_\\w+\\{.*$/gm).join();
+  assert.equal(values(text), values(prometheus()));
+}`;
+
+test('the example with prom-client has the metrics in its registry', {
+  skip: missingClients('metrics'),
+}, async () => {
+  const code = readFileSync(join(root, 'examples/prom-client.mjs'), 'utf8');
+  const block = { page: 'docs/monitoring.md', language: 'js', code: code + SCRAPES };
+  await runProgram(block, { ...environment });
 });
 
 for (const page of pages) {

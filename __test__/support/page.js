@@ -256,13 +256,14 @@ async function writeProgram(block, cwd, env, tsconfig) {
  * @param options.tsconfig the text of the page's tsconfig.json, if it has one
  */
 async function runProgram(block, env, { schema, modules, tsconfig } = {}) {
-  const { page, code } = block;
+  const { page, code, then = '' } = block;
   await asReader(page, modules, async (cwd) => {
     if (schema) await preparePrisma(cwd, schema, env);
     const program = await writeProgram(block, cwd, env, tsconfig);
     const printed = printedBy(code).map(shape);
     const all = (code.match(/console\.log\(/g) ?? []).length;
-    const isServer = /createServer\(/.test(code);
+    // With a `then`, that closes the server.
+    const isServer = /createServer\(/.test(code) && then === '';
     const isCluster = /cluster\.fork\(/.test(code); // each worker prints its own
     const isTest = /'node:test'|registerContract\(/.test(code);
     const ended = await run(process.execPath, [program], {
@@ -270,7 +271,8 @@ async function runProgram(block, env, { schema, modules, tsconfig } = {}) {
       env,
       isDone: (lines) => isServer && printed.every((line) => lines.includes(line)),
     });
-    assert.ok(ended.code === 0 || isServer, `${ended.signal ?? ended.code} ${ended.stderr}`);
+    const isEnded = isServer && ended.signal === 'SIGTERM';
+    assert.ok(ended.code === 0 || isEnded, `${ended.signal ?? ended.code} ${ended.stderr}`);
     const missing = printed.filter((line) => !ended.lines.includes(line));
     assert.deepEqual(missing, [], `printed: ${ended.stdout}${ended.stderr}`);
     if (!isServer && !isCluster && !isTest && printed.length === all)
