@@ -50,6 +50,24 @@ const NEEDED = [
   ['typeorm', 'snowdrift/typeorm', "require('snowdrift/typeorm')"],
 ];
 
+test('each client that a store requires is an optional peer, and is in the tests below', () => {
+  const folder = join(ROOT, 'js/stores');
+  const code = readdirSync(folder, { recursive: true })
+    .filter((path) => path.endsWith('.js'))
+    .map((path) => readFileSync(join(folder, path), 'utf8'))
+    .join('\n');
+  const { peerDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const required = Array.from(code.matchAll(/require\('(?!\.|node:)([^']+)'/g), ([, name]) => name);
+  assert.ok(required.length >= 7);
+  for (const name of required) {
+    assert.ok(Object.hasOwn(peerDependencies, name), `${name} is in no peerDependencies`);
+    assert.ok(
+      NEEDED.some(([needed]) => needed === name),
+      `${name} is not in NEEDED`,
+    );
+  }
+});
+
 /** The code of a package that fails while it is loaded. */
 const CODES = {
   failing:
