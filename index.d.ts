@@ -180,7 +180,7 @@ export interface SnowFlakeOptions {
   lease?: string | URL;
   /**
    * For how long a renewal holds the slot, in ms: 1,000 to 3,600,000, default 10,000. A native thread renews it after
-   * each third of that. If the disk fails, IDs continue up to the ceiling: `ttl` after the last renewal. After a power
+   * 0.4 of that. If the disk fails, IDs continue up to the ceiling: `ttl` after the last renewal. After a power
    * cut, IDs are refused for at most `ttl` + `maxAhead`, if the clock is right. Another host may take the slot of a
    * killed holder at once, that of a stopped one when its hold has expired for half of the longest `ttl` that the
    * directory had.

@@ -38,7 +38,7 @@ Raises the floor of a namespace above all IDs that its holders may have issued. 
 processes start, after: a restore from a backup; a promoted replica that lagged; deleted tables,
 keys, nodes or files; damaged records; a clock that was ahead. An extra run costs only another wait.
 
-Each holder loses its worker ID at its next renewal, within ttl / 2, and continues by itself
+Each holder loses its worker ID at its next renewal, within 0.6 x ttl, and continues by itself
 ttl + 2 x maxClockSkew + maxAhead later. It prints when all holders issue again.
 
 Limits, by default the highest that a holder has recorded. If holders got higher ones after the
@@ -328,12 +328,13 @@ function noteBucket({ lines, damaged }, text, place, isWritten, seen) {
 }
 
 /**
- * When all holders issue again, Unix ms: one notices within half a ttl, and starts above its horizon of then.
+ * When all holders issue again, Unix ms: one notices within half a ttl, of a directory within 0.57 ttl, and starts above its
+ * horizon of then.
  * @param {Store} store
  * @param {Namespace} namespace
  */
 async function latestOf(store, { layout, ttl, reach }) {
-  const latest = (await store.latestNow()) + ttl / 2 + reach;
+  const latest = (await store.latestNow()) + 0.6 * ttl + reach;
   return records.endOf(layout, unwrap(native.tickAt(layout, latest)));
 }
 
