@@ -3,7 +3,7 @@
 // printed. TESTS is for .ci/run and scripts/storms.mjs: see __test__/support/amount.js.
 //
 //   npm test                      what a change may break, with an addon that is built quickly and checks itself
-//   npm test -- lease host/page   of the addon's, those with one of these in their path, and no others, but for storms
+//   npm test -- lease host/floors of the addon's, those with one of these in their path, and no others, but for storms
 //   npm test --workspace NAME     those of a package of packages/, which the others are without, but for storms
 //   TESTS=gate npm test           all but the storms, with the addon as it is released
 

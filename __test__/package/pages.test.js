@@ -32,7 +32,7 @@ const { KEY, toBase64, withOwnKey } = require('../support/public-ids.js');
 
 const root = join(__dirname, '../..');
 const pages = [
-  'README.md',
+  ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md'],
   ...readdirSync(join(root, 'docs'), { recursive: true })
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
