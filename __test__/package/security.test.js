@@ -131,3 +131,15 @@ test('the environment is read by the names that are listed', () => {
   const [row] = page.match(/^\| Environment .*$/m);
   for (const name of others) assert.ok(row.includes(`\`${name}\``), name);
 });
+
+test('the files that are read in /proc are the ones that the page lists', () => {
+  const texts = [...rust.filter((path) => !/\/tests(\.rs|\/)/.test(path)), ...js].map(read);
+  const found = texts.flatMap((text) => text.match(/["']\/proc\/[^"']*/g) ?? []);
+  assert.deepEqual([...new Set(found.map((path) => path.slice(1)))].sort(), [
+    '/proc/locks',
+    '/proc/self/environ',
+    '/proc/self/uid_map',
+    '/proc/sys/kernel/random/boot_id',
+    '/proc/{name}/stat',
+  ]);
+});
