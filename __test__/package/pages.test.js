@@ -206,7 +206,7 @@ for (const page of pages) {
       const isStep = STEPS.includes(page);
       const needs = Object.keys(URLS).filter(
         (name) =>
-          NEEDS[name].test(block.given + block.code) ||
+          NEEDS[name].test(block.given + block.code + block.then) ||
           (name === 'DATABASE_URL' && block.language === 'sql'),
       );
       if (block.language === 'prisma') schema = block;

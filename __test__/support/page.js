@@ -33,7 +33,7 @@ const root = join(__dirname, '../..');
 const PATIENCE = 300_000;
 
 const BLOCK =
-  /(?:<!-- given:\s*([^>]*?)-->\s*)?^```(\w*)\n([\s\S]*?)^```$(?:\s*<!-- then:\s*([\s\S]*?)-->)?/gm;
+  /(?:<!-- given:\s*((?:(?!-->)[\s\S])*)-->\s*)?^```(\w*)\n([\s\S]*?)^```$(?:\s*<!-- then:\s*([\s\S]*?)-->)?/gm;
 
 /** The blocks of a page in order: `page`, `line`, `language`, `code`, what is `given`, and what comes `then`. */
 function blocksOf(page) {
@@ -80,6 +80,7 @@ function within(run) {
   return run(directory).finally(() => rmSync(directory, { recursive: true, force: true }));
 }
 
+const ORMS = ['drizzle-orm', 'knex', 'kysely', 'mongoose', 'sequelize', '@mikro-orm/postgresql'];
 const NEST = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
 
 /** What the readers of a page have already: their framework, their ORM; of examples of calls, the client. */
@@ -87,7 +88,7 @@ const PRESENT = {
   'docs/api.md': ['@opentelemetry/api', 'pg'],
   'docs/boundaries.md': NEST,
   'docs/monitoring.md': ['@opentelemetry/sdk-metrics'],
-  'docs/orms.md': ['drizzle-orm', 'knex', 'kysely', 'mongoose', 'sequelize'],
+  'docs/orms.md': [...ORMS, 'pg', 'reflect-metadata'],
 };
 
 /** A package's name without its version. */
