@@ -121,6 +121,7 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
       /--lease must be a URL of file:/,
     ],
     [['slots', 'file:///a', 'file:///b'], 2, /slots takes one URL, not 2/],
+    [['slots', '--host', 'file:///a'], 2, /--host shows this host: leave out the URL/],
     [['slots', ''], 2, /: an argument of slots is empty: check/],
     [['slots', 'postgres://app:ge#heim@db/x'], 2, /slots is not a valid URL.*Percent-encode/],
     [['recover'], 2, /recover needs a URL, such as snowdrift recover file:/],
@@ -185,6 +186,8 @@ test('slots without a URL: this host’s pages, and the processes of each', {
   await endOf(start([...flake, '--layout', 'twitter'], { env }));
   assert.match((await run(['slots'], { env })).stdout, /\n2 pages are .*: --all shows them\n$/);
   const { stdout: all } = await run(['slots', '--all'], { env });
+  const leased = { ...env, SNOWDRIFT_LEASE: 'file:///no/such' };
+  assert.equal((await run(['slots', '--host', '--all'], { env: leased })).stdout, all);
   assert.match(
     all,
     /\n3 +7 +node +none +none +\S+-worker-7[.]page\n3 +7 +41\/5\/5\/0\/12@1\+1577836800000 +none +none +\S+[.]page\nNo process uses a page\.\n$/,

@@ -53,11 +53,13 @@ const { distance, layoutWord, second } = require('./words.js');
 const AHEAD_MS = 1000;
 
 const help = `Usage: snowdrift slots [URL] [--all] [options]
+       snowdrift slots --host [--all] [options]
 
-Shows who holds which worker ID, since when, and when the hold expires unless it is renewed, by the
-store's clock. Without a URL and without SNOWDRIFT_LEASE, it shows which processes of this host use
-which worker ID. It changes nothing.
+Shows who holds which worker ID, when the holder started, and when the hold expires unless it is
+renewed, by the store's clock. With --host, or without a URL, it shows which processes of this host
+use which worker ID. It changes nothing.
 
+  --host                shows this host, also if SNOWDRIFT_LEASE is set
   --all                 shows also free worker IDs with their last holders; of this host also the
                         pages that no process uses, and the names of all
   --json                prints all, with times in Unix ms: { namespace, slots }, or of this host
@@ -71,15 +73,20 @@ A worker ID is
             ever held are not listed
   unusable  its record or file cannot be read, is damaged, or has times that no holder can have`;
 
-const options = /** @type {const} */ ({ ...STORE_OPTIONS, all: { type: 'boolean' } });
+const options = /** @type {const} */ ({
+  ...STORE_OPTIONS,
+  all: { type: 'boolean' },
+  host: { type: 'boolean' },
+});
 
 /**
  * @param {FlagsOf<typeof options>} flags
  * @param {string[]} positionals
  * @param {CommandIo} io
  */
-async function run({ all = false }, positionals, { show, usage }) {
-  if (positionals.length === 0 && variable('SNOWDRIFT_LEASE') === undefined) {
+async function run({ all = false, host }, positionals, { show, usage }) {
+  if (host && positionals.length > 0) throw usage('--host shows this host: leave out the URL');
+  if (host || (positionals.length === 0 && variable('SNOWDRIFT_LEASE') === undefined)) {
     return show(readHost(), (host) => formatHost(host, all));
   }
   const url = readStoreUrl('slots', positionals, usage);
@@ -279,7 +286,7 @@ function formatSlots(slots, { namespace, now, all }) {
     ...[startedAt && second(startedAt), expires && distance(expires, now)],
     ...(isAhead ? [ceiling && second(ceiling)] : []),
   ]);
-  const head = ['datacenter', 'worker', 'state', 'host', 'pid', 'since', 'expires'];
+  const head = ['datacenter', 'worker', 'state', 'host', 'pid', 'started', 'expires'];
   return [
     ...(rows.length > 0 ? table([[...head, ...(isAhead ? ['IDs up to'] : [])], ...rows]) : []),
     heldLine(held, namespace),

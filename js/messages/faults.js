@@ -129,7 +129,7 @@ function fileOf(directory, key) {
 function afterClockAhead(file, page) {
   const pages =
     page === undefined
-      ? ["this host's page of it (snowdrift slots --all lists pages)"]
+      ? ["this host's page of it (snowdrift slots --host --all lists pages)"]
       : [page, page.replace(/page$/, 'born')];
   const files = [...(file === undefined ? [] : [file]), ...pages].join(' and ');
   return `If the clock is right now and was ahead before, end all processes of this node, and remove ${files}. IDs that were issued ahead can repeat then when their times come`;
@@ -186,7 +186,7 @@ function unusableToo(faults) {
 function heldBy(holders, unusable) {
   const isHere = holders.length === 0 && unusable.length === 0;
   return isHere
-    ? 'used by another lease or state of this host, now or until less than its ttl ago: snowdrift slots lists its processes'
+    ? 'used by another lease or state of this host, now or until less than its ttl ago: snowdrift slots --host lists its processes'
     : `held${unusableToo(unusable)}`;
 }
 
