@@ -2,12 +2,18 @@
 // The imports run as docs/contributing/architecture.md draws them: never upwards, and in no circle.
 
 const assert = require('node:assert/strict');
-const { readFileSync, readdirSync } = require('node:fs');
+const { existsSync, readFileSync, readdirSync } = require('node:fs');
 const { dirname, join, relative } = require('node:path');
 const { test } = require('node:test');
 
 const ROOT = join(__dirname, '../..');
 const read = (path) => readFileSync(join(ROOT, path), 'utf8');
+
+/** The paths of `js/{a,b}.js`. */
+function pathsOf(pattern) {
+  const [, before, names, after] = /^(.*)\{(.*)\}(.*)$/.exec(pattern) ?? [];
+  return names === undefined ? [pattern] : names.split(',').map((name) => before + name + after);
+}
 
 /** The rows of the page's table under a heading, each as its paths. */
 function layersUnder(heading) {
@@ -15,7 +21,12 @@ function layersUnder(heading) {
   const rows = section.split('\n###')[0].split('\n').slice(3);
   return rows
     .filter((row) => row.startsWith('| `'))
-    .map((row) => row.split('|')[1].match(/(?<=`)[^` ]+(?=`)/g));
+    .map((row) =>
+      row
+        .split('|')[1]
+        .match(/(?<=`)[^` ]+(?=`)/g)
+        .flatMap(pathsOf),
+    );
 }
 
 function filesIn(folder, extension) {
@@ -54,6 +65,10 @@ function jsImports() {
 test('every file of JavaScript has a layer, and imports none above it', () => {
   const layers = layersUnder('The package, in JavaScript');
   assert.ok(layers.length > 5);
+  assert.deepEqual(
+    layers.flat().filter((path) => !existsSync(join(ROOT, path))),
+    [],
+  );
   assert.deepEqual(
     filesIn('js', '.js').filter((path) => layerOf(layers, path) === -1),
     [],
