@@ -3,12 +3,13 @@
 // makes. The steps of its Dockerfiles run without containers.
 
 const assert = require('node:assert/strict');
-const { cpSync, readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
+const { readFileSync, readdirSync, rmSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { after, before, describe, test } = require('node:test');
 
 require('../support/own-directory.js');
 const { TARGETS, targetHere } = require('../../js/runtime/addon.js');
+const { buildImage } = require('../support/package/dockerfile.js');
 const { PNPM, Scratch, YARN, skipped } = require('../support/package/scratch.js');
 const { pack } = require('../support/package/tarball.js');
 const { blocksOf } = require('../support/page.js');
@@ -113,38 +114,15 @@ describe(PAGE, { skip: skipped(), concurrency: 1 }, () => {
     assert.equal(locked().length, TARGETS.length);
   });
 
-  /** The files that a name of a step COPY means: of a pattern there may be none. */
-  const matching = (name, context) => {
-    if (!name.includes('*')) return [name];
-    const [start, end] = name.split('*');
-    return readdirSync(context).filter((file) => file.startsWith(start) && file.endsWith(end));
-  };
-
   let count = 0;
 
-  /** Takes the steps of a Dockerfile: each stage is a folder. Returns the last one. */
+  /** Takes the steps of a Dockerfile. Returns the last stage's folder, where its command has run, if it has one. */
   async function build(code, context) {
-    const stages = new Map();
-    let folder;
-    for (const line of code.trim().split('\n')) {
-      const [, step, rest] = /^(FROM|WORKDIR|COPY|RUN|CMD) (.*)$/.exec(line) ?? [];
-      if (step === 'FROM') {
-        folder = scratch.project(`stage-${count++}-${rest.replaceAll(/\W/g, '-')}`);
-        stages.set(rest.split(' AS ')[1], folder);
-      } else if (step === 'RUN') await shell(folder, rest);
-      else if (step === 'COPY') {
-        const [from] = /(?<=--from=)\w+/.exec(rest) ?? [];
-        const files = rest.replace(/--from=\w+ /, '').split(' ');
-        const named = files.slice(0, -1).flatMap((name) => matching(name, context));
-        for (const name of named) {
-          const source = from ? name.replace('/app', stages.get(from)) : join(context, name);
-          cpSync(source, join(folder, from ? files.at(-1) : name), { recursive: true });
-        }
-      } else if (step === 'CMD') {
-        const { stdout } = await scratch.run(folder, JSON.parse(rest));
-        assert.match(stdout, /^\d{18,19}\n$/);
-      } else assert.equal(step ?? line, line === '' ? line : 'WORKDIR');
-    }
+    const makeFolder = (name) => scratch.project(`stage-${count++}-${name}`);
+    const { folder, command } = await buildImage(code, context, { makeFolder, shell });
+    if (command === undefined) return folder;
+    const { stdout } = await scratch.run(folder, command);
+    assert.match(stdout, /^\d{18,19}\n$/);
     return folder;
   }
 

@@ -80,6 +80,7 @@ const ELSEWHERE = {
   'docs/public-ids.md': 'app/public-ids.test.js',
   'docs/sql.md': 'package/sql.test.js',
   'docs/store-security.md': 'lease/rights.test.js',
+  'docs/ten-minutes.md': 'app/application.test.js',
   'docs/tools.md': 'package/tools.test.js',
 };
 

@@ -1,0 +1,184 @@
+'use strict';
+// Pods of Kubernetes as processes, by a manifest and an image's folder: what the manifest has run, probes and ends is run, probed
+// and ended, each pod with a directory of pages and a port of its own. No container is here.
+
+const assert = require('node:assert/strict');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const http = require('node:http');
+const { setTimeout: sleep } = require('node:timers/promises');
+
+const { freePort } = require('./lease/servers.js');
+const { createDirectory } = require('./own-directory.js');
+
+/** How long a busy machine may take to start a pod, and a request may take, ms. */
+const PATIENCE_MS = 300_000;
+/** Kubernetes kills what lives longer after its end has begun. */
+const GRACE_MS = 30_000;
+const POLL_MS = 50;
+
+/** Each pod that lives. */
+const pods = new Set();
+process.once('exit', () => {
+  for (const pod of pods) pod.kill();
+});
+
+/** A request by a connection of its own. Returns its `status`, and its `body` from JSON. */
+async function ask(port, method, path, body) {
+  const headers = { 'Content-Type': 'application/json' };
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const request = http.request({
+    host: '127.0.0.1',
+    port,
+    path,
+    method,
+    headers,
+    signal,
+    agent: false,
+  });
+  request.end(body && JSON.stringify(body));
+  const [response] = await once(request, 'response');
+  let text = '';
+  for await (const part of response.setEncoding('utf8')) text += part;
+  return { status: response.statusCode, body: JSON.parse(text) };
+}
+
+class Pod {
+  #container;
+  #process;
+  #ended;
+  port;
+  /** What its readiness probe has shown. */
+  ready;
+
+  /**
+   * Resolves when it is ready.
+   * @param spec of the pod, in a manifest
+   * @param image as buildImage returns it
+   * @param secrets by name: the variables of each
+   */
+  static async start(spec, image, secrets) {
+    const pod = new Pod();
+    const own = { PATH: process.env.PATH, ...image.env, SNOWDRIFT_SHARED: createDirectory() };
+    const environmentOf = ({ envFrom = [], env = [] }) => ({
+      ...own,
+      ...Object.assign({}, ...envFrom.map(({ secretRef }) => secrets[secretRef.name])),
+      ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
+    });
+    const run = (container, env) => {
+      const [program, ...args] = container.command ?? image.command;
+      const stdio = ['ignore', 'ignore', 'inherit'];
+      return spawn(program, args, { cwd: image.folder, env, stdio });
+    };
+    for (const container of spec.initContainers ?? []) {
+      const [code] = await once(run(container, environmentOf(container)), 'exit');
+      assert.equal(code, 0, container.name);
+    }
+    [pod.#container] = spec.containers;
+    pod.port = String(await freePort());
+    const env = environmentOf(pod.#container);
+    assert.equal(env.PORT, String(pod.#container.ports[0].containerPort));
+    pod.#process = run(pod.#container, { ...env, PORT: pod.port });
+    pod.#ended = once(pod.#process, 'exit');
+    pods.add(pod);
+    pod.#ended.then(() => pods.delete(pod));
+    await pod.#becomeReady();
+    return pod;
+  }
+
+  async #becomeReady() {
+    const end = performance.now() + PATIENCE_MS;
+    for (;;) {
+      assert.ok(pods.has(this) && performance.now() < end, 'it does not become ready');
+      const answer = await this.probe('readinessProbe').catch(() => undefined);
+      if (answer?.status === 200) {
+        this.ready = answer.body;
+        break;
+      }
+      await sleep(POLL_MS);
+    }
+    assert.equal((await this.probe('livenessProbe')).status, 200);
+  }
+
+  probe(name) {
+    const { path, port } = this.#container[name].httpGet;
+    assert.equal(port, this.#container.ports[0].name);
+    return ask(this.port, 'GET', path);
+  }
+
+  /** Ends it as Kubernetes does, whose Service has been told. */
+  async stop() {
+    const [program, ...args] = this.#container.lifecycle.preStop.exec.command;
+    await once(spawn(program, args), 'exit');
+    const began = performance.now();
+    this.#process.kill('SIGTERM');
+    await this.#ended;
+    assert.ok(performance.now() - began < GRACE_MS, 'it would have been killed');
+    assert.notEqual(this.#process.signalCode, 'SIGKILL');
+  }
+
+  async kill() {
+    this.#process.kill('SIGKILL');
+    await this.#ended;
+  }
+}
+
+/** The pods of a Deployment and the Service before them. */
+class Deployment {
+  /** Those that get requests. */
+  pods = [];
+  #spec;
+  #image;
+  #secrets;
+  #turn = 0;
+
+  /** Resolves when all replicas are ready. */
+  async start({ spec }, image, secrets) {
+    this.#spec = spec;
+    this.#image = image;
+    this.#secrets = secrets;
+    this.pods = await Promise.all(Array.from({ length: spec.replicas }, () => this.#startPod()));
+  }
+
+  #startPod() {
+    return Pod.start(this.#spec.template.spec, this.#image, this.#secrets);
+  }
+
+  /** A rollout of another image, as the strategy of the manifest has it. */
+  async roll(image) {
+    assert.deepEqual(this.#spec.strategy.rollingUpdate, { maxSurge: 1, maxUnavailable: 0 });
+    this.#image = image;
+    for (const old of [...this.pods]) {
+      this.pods.push(await this.#startPod());
+      await this.#withdraw(old).stop();
+    }
+  }
+
+  /** Kills one, and starts another one in its place. */
+  async replaceKilled(pod) {
+    await pod.kill();
+    this.#withdraw(pod);
+    this.pods.push(await this.#startPod());
+  }
+
+  async stop() {
+    await Promise.all(this.pods.splice(0).map((pod) => pod.stop()));
+  }
+
+  #withdraw(pod) {
+    this.pods.splice(this.pods.indexOf(pod), 1);
+    return pod;
+  }
+
+  /** A request that the Service gives one of the pods. Returns that `pod`, too; or a `failure` of the connection. */
+  async ask(method, path, body) {
+    const pod = this.pods[this.#turn++ % this.pods.length];
+    try {
+      return { pod, ...(await ask(pod.port, method, path, body)) };
+    } catch (failure) {
+      return { pod, failure };
+    }
+  }
+}
+
+module.exports = { Deployment, ask };
