@@ -214,7 +214,9 @@ for (const page of pages) {
       const skip =
         needs.map((name) => missing(URLS[name])).find(Boolean) ??
         (schema && missingOrm('prisma')) ??
-        Object.entries(OF_STORMS).find(([name]) => block.code.includes(`'${name}'`))?.[1]() ??
+        Object.entries(OF_STORMS).find(([name]) =>
+          (block.given + block.code).includes(`'${name}'`),
+        )?.[1]() ??
         (block.language !== 'yaml' && LEASES.test(block.given + block.code + block.then)
           ? storm
           : undefined) ??
