@@ -9,6 +9,7 @@ const { join } = require('node:path');
 const { test } = require('node:test');
 const { promisify } = require('node:util');
 
+const { distance } = require('../../js/cli/words.js');
 const { fromBase32, toBase32 } = require('../../js/id.js');
 const { isStorms } = require('../support/amount.js');
 const { endOf, firstLine, json, run, start } = require('../support/cli.js');
@@ -213,6 +214,23 @@ test('slots without a URL: who renews a lease of this host, and until when it is
   await flake.close();
   const after = JSON.parse((await run(['slots', '--json'], { env })).stdout);
   assert.ok(after.pages.every(({ datacenterId }) => datacenterId !== 5));
+});
+
+test('a time is shown by its distance while that is short, else to the second', () => {
+  const now = Date.UTC(2026, 0, 1);
+  for (const [ms, shown] of [
+    [23_900, 'in 23 s'],
+    [0, 'in 0 s'],
+    [-1000, '1 s ago'],
+    [119_999, 'in 119 s'],
+    [120_000, 'in 2 min'],
+    [-7_199_999, '119 min ago'],
+    [7_200_000, '2026-01-01T02:00:00Z'],
+    [-now, '1970-01-01T00:00:00Z'],
+    [1e17, `${now + 1e17} (Unix ms)`],
+  ]) {
+    assert.equal(distance(now + ms, now), shown);
+  }
 });
 
 const TOO_LONG = '1\n'.repeat(2 ** 21 + 1);
