@@ -65,6 +65,9 @@ const OF_STORMS = {
   'prom-client': () => missingClients('metrics'),
 };
 
+/** The text in which a block's imports are. */
+const imports = ({ given, code }) => given + code;
+
 /** Pages whose blocks with a database are steps on one. */
 const STEPS = ['docs/migration.md'];
 
@@ -214,9 +217,7 @@ for (const page of pages) {
       const skip =
         needs.map((name) => missing(URLS[name])).find(Boolean) ??
         (schema && missingOrm('prisma')) ??
-        Object.entries(OF_STORMS).find(([name]) =>
-          (block.given + block.code).includes(`'${name}'`),
-        )?.[1]() ??
+        Object.entries(OF_STORMS).find(([name]) => imports(block).includes(`'${name}'`))?.[1]() ??
         (block.language !== 'yaml' && LEASES.test(block.given + block.code + block.then)
           ? storm
           : undefined) ??
@@ -224,7 +225,7 @@ for (const page of pages) {
       test(`line ${block.line}, ${block.language}`, { skip }, async () => {
         const env = { ...environment, ...orchestrated };
         // NestJS looks for what serves it among its own packages.
-        if (block.code.includes("'@nestjs/terminus'"))
+        if (imports(block).includes("'@nestjs/terminus'"))
           env.NODE_PATH = join(BOUNDARY, 'node_modules');
         if (needs.includes('DATABASE_URL')) {
           if (!isStep || database === undefined) database = await emptyDatabase();
