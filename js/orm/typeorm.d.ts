@@ -30,7 +30,11 @@
  * **SQLite.** With better-sqlite3 and sql.js, integers beyond 2^53 are then strings in all results of the DataSource, raw
  * ones included. Other drivers of SQLite cannot read them exactly: their column is a `varchar(20)`, which sorts only
  * while IDs have equal length. The process gets a warning in the year before that ends, `SNOWFLAKE_TEXT_IDS`. It also
- * warns of tables that an earlier version made with `varchar(20)`: `npx typeorm migration:generate` converts them.
+ * warns if better-sqlite3 or sql.js opens a table with `varchar(20)`. To convert such tables:
+ *
+ * 1. Look for keys that are no IDs, in each table: `SELECT id FROM message WHERE CAST(CAST(id AS INTEGER) AS TEXT) <> id`.
+ * 2. Run `npx typeorm migration:generate`, then `npx typeorm migration:run`, or use `synchronize: true`. SQLite converts every
+ *    ID and foreign key exactly.
  *
  * Importing this module extends `DataSource` and `InsertQueryBuilder`, since a decorator does not know its database.
  */
