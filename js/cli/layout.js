@@ -67,7 +67,9 @@ function nextLength({ digits: changes }) {
  * @param {Capacity} capacity
  */
 function format(name, capacity) {
-  const grouped = (/** @type {string} */ count) => BigInt(count).toLocaleString('en-US');
+  const grouped = (/** @type {string | number} */ count) => BigInt(count).toLocaleString('en-US');
+  /** @type {(count: string | number, noun: string) => string} */
+  const counted = (count, noun) => `${grouped(count)} ${noun}${Number(count) === 1 ? '' : 's'}`;
   const ended =
     capacity.yearsLeft === 0
       ? 'none: its timestamp has overflowed, choose a later epoch'
@@ -82,13 +84,13 @@ function format(name, capacity) {
     ['years left', ended ?? `${capacity.yearsLeft.toFixed(1)} of ${capacity.years.toFixed(1)}`],
     [
       'nodes',
-      `${grouped(capacity.nodes)}: ${grouped(capacity.datacenters)} datacenters x ${grouped(capacity.workers)} workers`,
+      `${grouped(capacity.nodes)}: ${counted(capacity.datacenters, 'datacenter')} x ${counted(capacity.workers, 'worker')}`,
     ],
     [
       'IDs',
       `${grouped(capacity.idsPerTick)} per tick and node, ${grouped(capacity.idsPerSecond)} per second`,
     ],
-    ['clock-back', `${capacity.clockRollbacks} clock rollbacks tolerated at once`],
+    ['clock-back', `${counted(capacity.clockRollbacks, 'clock rollback')} tolerated at once`],
     ['digits', nextLength(capacity)],
   ]);
   return [name, ...rows].join('\n');
