@@ -630,8 +630,8 @@ export class SnowFlake extends Generator {
    * **Renewal.** One of the processes renews the slot after each third of `ttl`, by a timer that does not keep the process
    * alive, or in a directory after 0.4 `ttl`, by a native thread. If that process ends or is busy, another one takes over. The last
    * one to close releases the slot. A lease closes when the process ends by itself; one from a directory also by `process.exit()`
-   * (not on Windows), one from a server by a SIGTERM or SIGINT without a listener. Otherwise await {@link Generator.close} first, or the slot stays unused
-   * until it expires; a directory's is free at once, but other hosts wait for its ceiling.
+   * (not on Windows), one from a server by a SIGTERM or SIGINT without a listener (those of the package `signal-exit` do not count). Otherwise await
+   * {@link Generator.close} first, or the slot stays unused until it expires; a directory's is free at once, but other hosts wait for its ceiling.
    *
    * **Failure.** While the server is away, IDs continue up to the ceiling, then stop with
    * `ERR_SNOWFLAKE_LEASE_EXPIRED`, and continue when it is back. If another host took the slot over meanwhile,

@@ -402,7 +402,7 @@ function environmentIn({ code }) {
   }
 
   function set(name, value) {
-    if (value !== undefined) environment[name] = String(value).replace('{{.Task.Slot}}', '3');
+    if (value !== undefined) environment[name] = String(value);
   }
 }
 

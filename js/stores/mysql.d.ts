@@ -11,7 +11,7 @@ import type { LeaseStore, SqlStoreOptions } from './store';
  * records: run `npx snowdrift recover` after either.
  *
  * If a query takes longer than `callTimeout`, the lease destroys its connection, and the pool opens another one. Set the
- * pool's `connectTimeout`, too. A single connection is refused: it never connects again.
+ * pool's `connectTimeout: 5000`, too. A single connection is refused: it never connects again.
  *
  * @param pool a pool of `mysql2` or `mysql2/promise`
  */

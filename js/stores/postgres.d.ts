@@ -10,7 +10,7 @@ import type { LeaseStore, SqlStoreOptions } from './store';
  * replica, can lose confirmed records: run `npx snowdrift recover` after either.
  *
  * If a query takes longer than `callTimeout`, the lease destroys its connection, and the Pool opens another one. Set its
- * `connectionTimeoutMillis` and `keepAlive`, too. A Client is refused: it never connects again.
+ * `connectionTimeoutMillis: 5000` and `keepAlive: true`, too. A Client is refused: it never connects again.
  *
  * @param pool a Pool of `pg`
  */

@@ -20,8 +20,8 @@ import type { LeaseStore, StoreOptions } from './store';
  * `ioredis` has selected, or that the options of `redis` name.
  *
  * A lease from a URL replaces a half-open connection (packets vanish without a reset). A client of `ioredis`
- * does so with `connectTimeout` and `socketTimeout`. A client of `redis` does not, since each call restarts
- * its socket timeout.
+ * does so with `connectTimeout: 5000`, `socketTimeout: 5000` and `keepAlive: 10_000`. A client of `redis` does not, since each
+ * call restarts its socket timeout.
  *
  * On Redis Cluster all records of a namespace are on one master. After a failover calls fail until its replica has taken its place and
  * the client has found it: a few seconds longer than `cluster-node-timeout`.
