@@ -38,6 +38,9 @@ const DATABASE = 'postgres://postgres:example@127.0.0.1/shop';
 const PORT = 'localhost:3000';
 const ID = /902713140990050304/g;
 
+/** A request that a pod has when it ends. */
+const LAST = { path: '/customers', body: { name: 'the last one' } };
+
 const STUB = `#!/usr/bin/env node
 const { basename } = require('node:path');
 const [name, args] = [basename(process.argv[1]), process.argv.slice(2)];
@@ -83,7 +86,7 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
 
   after(async () => {
     for (const child of running) process.kill(-child.pid, 'SIGKILL');
-    await deployment.stop();
+    await Promise.all(deployment.pods.map((pod) => pod.kill()));
     await server?.stop();
     rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
   });
@@ -300,9 +303,15 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
     const [, other] = /^kubectl set image deployment\/shop \*=(\S+)$/.exec(command) ?? [];
     if (tag) await build(tag);
     else if (file) await apply(file);
-    else if (other) await deployment.roll(images.get(other));
+    else if (other) assertServed(await deployment.roll(images.get(other), LAST));
     else assert.match(command, /^kubectl (rollout status|exec|port-forward) /);
   }
+
+  const assertServed = (replies) =>
+    assert.deepEqual(
+      replies.map(({ status }) => status),
+      [201, 201, 201],
+    );
 
   async function build(tag) {
     const dockerfile = readFileSync(join(folder, 'Dockerfile'), 'utf8');
@@ -451,8 +460,8 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
     );
   });
 
-  test('SIGTERM releases the slot of each pod', async () => {
-    await deployment.stop();
+  test('SIGTERM releases the slot of each pod, after its last request', async () => {
+    assertServed(await deployment.stop(LAST));
     const dead = [...killed].map(workerIdOf);
     for (const { workerId } of await heldSlots('cluster')) assert.ok(dead.includes(workerId));
   });

@@ -23,25 +23,25 @@ process.once('exit', () => {
   for (const pod of pods) pod.kill();
 });
 
-/** A request by a connection of its own. Returns its `status`, and its `body` from JSON. */
-async function ask(port, method, path, body) {
-  const headers = { 'Content-Type': 'application/json' };
-  const signal = AbortSignal.timeout(PATIENCE_MS);
-  const request = http.request({
-    host: '127.0.0.1',
-    port,
-    path,
-    method,
-    headers,
-    signal,
-    agent: false,
+/** A request by a connection of its own. */
+function requestOf(port, method, path, headers = {}) {
+  return http.request({
+    ...{ host: '127.0.0.1', port, method, path, agent: false },
+    headers: { 'Content-Type': 'application/json', ...headers },
+    signal: AbortSignal.timeout(PATIENCE_MS),
   });
+}
+
+/** Sends the body, if there is one. Returns the `status` of the reply, and its `body` from JSON. */
+async function send(request, body) {
   request.end(body && JSON.stringify(body));
   const [response] = await once(request, 'response');
   let text = '';
   for await (const part of response.setEncoding('utf8')) text += part;
   return { status: response.statusCode, body: JSON.parse(text) };
 }
+
+const ask = (port, method, path, body) => send(requestOf(port, method, path), body);
 
 class Pod {
   #container;
@@ -106,15 +106,25 @@ class Pod {
     return ask(this.port, 'GET', path);
   }
 
-  /** Ends it as Kubernetes does, whose Service has been told. */
-  async stop() {
+  /**
+   * Ends it as Kubernetes does, after the Service has withdrawn it.
+   * @param last a POST that the pod has at that moment: `path` and `body`. Returns its reply
+   */
+  async stop(last) {
     const [program, ...args] = this.#container.lifecycle.preStop.exec.command;
     await once(spawn(program, args), 'exit');
+    const request = requestOf(this.port, 'POST', last.path, { Expect: '100-continue' });
+    request.flushHeaders();
+    await once(request, 'continue');
     const began = performance.now();
     this.#process.kill('SIGTERM');
+    // So that it notices the signal first. If it does not, the request is served just as well.
+    await sleep(POLL_MS);
+    const reply = await send(request, last.body);
     await this.#ended;
     assert.ok(performance.now() - began < GRACE_MS, 'it would have been killed');
     assert.notEqual(this.#process.signalCode, 'SIGKILL');
+    return reply;
   }
 
   async kill() {
@@ -144,14 +154,16 @@ class Deployment {
     return Pod.start(this.#spec.template.spec, this.#image, this.#secrets);
   }
 
-  /** A rollout of another image, as the strategy of the manifest has it. */
-  async roll(image) {
+  /** A rollout of another image, as the strategy of the manifest has it. @returns the reply to the last request of each old pod */
+  async roll(image, last) {
     assert.deepEqual(this.#spec.strategy.rollingUpdate, { maxSurge: 1, maxUnavailable: 0 });
     this.#image = image;
+    const replies = [];
     for (const old of [...this.pods]) {
       this.pods.push(await this.#startPod());
-      await this.#withdraw(old).stop();
+      replies.push(await this.#withdraw(old).stop(last));
     }
+    return replies;
   }
 
   /** Kills one, and starts another one in its place. */
@@ -161,8 +173,8 @@ class Deployment {
     this.pods.push(await this.#startPod());
   }
 
-  async stop() {
-    await Promise.all(this.pods.splice(0).map((pod) => pod.stop()));
+  stop(last) {
+    return Promise.all(this.pods.splice(0).map((pod) => pod.stop(last)));
   }
 
   #withdraw(pod) {
