@@ -271,6 +271,8 @@ test('a lost namespace: one warning, and IDs continue above what was issued', as
     /workerId \d of faulty: is no longer recorded, or with an older ceiling: a table.*a backup was restored/,
   );
   assert.match(lost.detail, /may have issued the same IDs.*snowdrift [a-z ]*recover URL/);
+  const [, ms] = /stop for up to (\d+) ms/.exec(lost.detail);
+  assert.equal(Number(ms), TTL + 3 * 50, 'its clock may be behind that of the store by 50 ms');
 });
 
 test('a store that loses each slot that is taken is refused', async () => {

@@ -39,7 +39,7 @@ processes start, after: a restore from a backup; a promoted replica that lagged;
 keys, nodes or files; damaged records; a clock that was ahead. An extra run costs only another wait.
 
 Each holder loses its worker ID at its next renewal, within 0.6 x ttl, and continues by itself
-ttl + 2 x maxClockSkew + maxAhead later. It prints when all holders issue again.
+ttl + 2 x maxClockSkew + maxAhead later, by its clock. It prints when all holders issue again.
 
 Limits, by default the highest that a holder has recorded. If holders got higher ones after the
 backup, pass these. If the record of the namespace is gone or damaged, pass all and --layout:
@@ -329,12 +329,12 @@ function noteBucket({ lines, damaged }, text, place, isWritten, seen) {
 
 /**
  * When all holders issue again, Unix ms: one notices within half a ttl, of a directory within 0.57 ttl, and starts above its
- * horizon of then.
+ * horizon of then, which its clock passes later by up to maxClockSkew.
  * @param {Store} store
  * @param {Namespace} namespace
  */
-async function latestOf(store, { layout, ttl, reach }) {
-  const latest = (await store.latestNow()) + 0.6 * ttl + reach;
+async function latestOf(store, { layout, ttl, maxClockSkew, reach }) {
+  const latest = (await store.latestNow()) + 0.6 * ttl + reach + maxClockSkew;
   return records.endOf(layout, unwrap(native.tickAt(layout, latest)));
 }
 

@@ -283,7 +283,8 @@ class StoreLease {
     this.#isAssigned = false;
     this.#state = 'lost';
     this.#show(false);
-    this.#losses.note(this.#slot, loss, this.#reach);
+    const { maxClockSkew } = this.#settings.leasing;
+    this.#losses.note(this.#slot, loss, this.#reach + maxClockSkew);
     this.#publish();
   }
 

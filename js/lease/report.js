@@ -45,7 +45,7 @@ class Losses {
    * Notes a loss.
    * @param {PageLease} page
    * @param {Loss} lost
-   * @param {number} reach how far ahead of the store's clock the namespace's floor may be then, ms
+   * @param {number} reach how far ahead of this machine's clock the namespace's floor may be then, ms
    */
   note(page, lost, reach) {
     this.#last = { page: ownOf(page), lost };
