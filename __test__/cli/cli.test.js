@@ -3,7 +3,7 @@
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
-const { cpSync, mkdtempSync, writeFileSync } = require('node:fs');
+const { copyFileSync, cpSync, mkdtempSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { test } = require('node:test');
@@ -145,7 +145,7 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
     [['parse', '12', '1.5'], 1, /ERR_SNOWFLAKE_INVALID_ID: .*it is '1\.5'/],
     [['parse', '1', '--layout', 'mastodon'], 2, /the layout must be node, twitter/],
     [['layout', '99/1/1'], 2, /must be node, .* or five numbers of bits, .* it is '99\/1\/1'/],
-    [['layout', 'node', '--layout', 'uid'], 2, /layout takes one layout, not 2: node, uid/],
+    [['layout', 'node', '--layout', 'uid'], 2, /layout takes one layout, not 2: 'node', 'uid'/],
     [['layout', 'node', '--epoch', 'soon'], 2, /--epoch must be Unix ms or a date; it is 'soon'/],
     [['serve', '--port', '99999', ...NODE], 2, /--port must be a whole number from 0 to 65535/],
   ]) {
@@ -194,6 +194,15 @@ test('slots without a URL: this host’s pages, and the processes of each', {
     /\n3 +7 +node +none +none +\S+-worker-7[.]page\n3 +7 +41\/5\/5\/0\/12@1\+1577836800000 +none +none +\S+[.]page\nNo process uses a page\.\n$/,
   );
   assert.equal(JSON.parse((await run(['slots', '--json'], { env })).stdout).pages.length, 2);
+  const hostile = join(directory, '\u001b]0;owned\u0007\u009b31m\u202e\n.page');
+  copyFileSync(path, hostile);
+  const { stdout: shown } = await run(['slots', '--all'], { env });
+  assert.match(shown, /^([^\p{Cc}\u202e]+\n)+$/u);
+  assert.match(shown, /\\u001b\]0;owned\\u0007\\u009b31m\\u202e\\u000a\.page\n/);
+  const { stdout: json } = await run(['slots', '--json'], { env });
+  assert.match(json, /^([^\p{Cc}\u202e]+\n)+$/u);
+  const { pages: listed } = JSON.parse(json);
+  assert.ok(listed.some((page) => page.path === hostile));
   writeFileSync(path, 'damage');
   assert.match((await run(['slots'], { env })).stdout, /is 6 bytes long and should be 4096/);
 });
@@ -311,6 +320,25 @@ test('control characters of arguments are escaped in every error', async () => {
     const { code, stderr } = await run(args);
     assert.notEqual(code, 0, JSON.stringify(args));
     assert.match(stderr, /^(snowdrift: [^\p{Cc}\u202e]+\n)+$/u, JSON.stringify([args, stderr]));
+  }
+});
+
+test('an error repeats only the beginning of a long argument', async () => {
+  const long = 'a b! '.repeat(20_000);
+  for (const args of [
+    [long],
+    ['public', long],
+    ['next', long],
+    ['next', `--${long}`],
+    ['next', '--layout', 'node', long],
+    ['layout', long, long],
+    ['namespace', 'tables', long],
+    ['namespace', 'tables', '--for', long],
+    ['serve', long],
+  ]) {
+    const { code, stderr } = await run(args);
+    assert.equal(code, 2, args[0]);
+    assert.ok(stderr.length < 500, `${args[0]}: ${stderr.length} characters`);
   }
 });
 

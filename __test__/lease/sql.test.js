@@ -491,7 +491,17 @@ describe('MariaDB in a time zone with summer time', { skip: missing('mysql') ?? 
 test('a schema must be a name that no database changes', async () => {
   const { store } = DATABASES.postgres;
   const client = { connect() {}, totalCount: 0 };
-  for (const schema of ['', 'a'.repeat(64), 'ä'.repeat(32), 'a\0b', 'why?', 1, null, undefined]) {
+  for (const schema of [
+    '',
+    'a'.repeat(64),
+    'ä'.repeat(32),
+    'a\0b',
+    'a\u001b[31m',
+    'why?',
+    1,
+    null,
+    undefined,
+  ]) {
     const refused = await rejects(
       (async () => store(client, { schema }))(),
       'ERR_SNOWFLAKE_CONFIG',

@@ -8,6 +8,7 @@
  * @typedef {ReturnType<typeof capacityOf>} Capacity
  */
 
+const { describe } = require('../messages/errors.js');
 const { capacityOf } = require('../ids/capacity.js');
 const { layouts } = require('../ids/layouts.js');
 const { bitsOf } = require('../ids/layout-key.js');
@@ -35,7 +36,7 @@ const options = LAYOUT_OPTIONS;
 async function run(flags, positionals, { show, usage }) {
   const named = [...positionals, flags.layout].filter((one) => one !== undefined);
   if (named.length > 1) {
-    throw usage(`layout takes one layout, not ${named.length}: ${named.join(', ')}`);
+    throw usage(`layout takes one layout, not ${named.length}: ${named.map(describe).join(', ')}`);
   }
   const [given] = named;
   const layout = readLayoutFlags({ layout: given, epoch: flags.epoch });

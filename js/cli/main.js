@@ -11,7 +11,7 @@
  * The input and output of commands.
  * @typedef {object} Io
  * @property {Input} stdin
- * @property {(text: string) => void} print
+ * @property {(text: string) => void} print escapes control characters, except between lines
  * @property {(text: string) => void} complain escapes control characters, which may come from an argument
  * @property {(message: string) => Error} usage the error of a wrong usage
  *
@@ -34,7 +34,7 @@ const { inspect, parseArgs } = require('node:util');
 
 const { SnowFlakeError, isMissing } = require('../messages/errors.js');
 const { suggestedName } = require('../ids/names.js');
-const { hideKeys } = require('../public/hidden.js');
+const { hideKeys, showNoKey } = require('../public/hidden.js');
 const { printable, redact, redactForeign, sanitize } = require('../messages/secrets.js');
 const { applyLeaseFile } = require('./store-url.js');
 const { NONE } = require('../ids/properties.js');
@@ -116,6 +116,9 @@ const GROUP_OF = new Map(
   }),
 );
 
+/** The most characters of a message of Node, which repeats an argument. */
+const MOST_SAID = 200;
+
 const USAGE = 'Usage: snowdrift <command> [options]';
 
 function helpOfAll() {
@@ -141,6 +144,12 @@ function helpOf({ title, commands }) {
   return [USAGE, `${title}:`, ...usages, 'snowdrift help COMMAND shows its options.'].join('\n\n');
 }
 
+/**
+ * Lines with escaped control characters, which may come from names of files and from records. In JSON they mean the same.
+ * @param {string} text
+ */
+const escapeLines = (text) => text.split('\n').map(printable).join('\n');
+
 class UsageError extends Error {}
 
 const isHelp = (/** @type {string} */ text) => ['--help', '-h', 'help'].includes(text);
@@ -157,7 +166,7 @@ function noCommand(given) {
     suggestedName(name, [...names, ...GROUP_OF.keys()]);
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
   return new UsageError(
-    `there is no command '${name}'.${hint} The commands are ${names.join(', ')}, help`,
+    `there is no command ${showNoKey(given)}.${hint} The commands are ${names.join(', ')}, help`,
   );
 }
 
@@ -222,7 +231,7 @@ async function run(name, args, io) {
     const { message } = /** @type {Error} */ (failure);
     // Removes Node's advice on arguments that start with a dash.
     const said = message.replace(/\. To specify a positional.*$|\.$/s, '').replaceAll('\n', ' ');
-    const what = hideKeys(said);
+    const what = hideKeys(said).slice(0, MOST_SAID);
     const [, unknown] = /^Unknown option '--([^'=]+)/.exec(message) ?? [];
     const meant = unknown && suggestedName(unknown, Object.keys(options));
     const hint = meant ? `Did you mean --${meant}?` : `snowdrift ${name} --help lists the options`;
@@ -245,7 +254,7 @@ async function run(name, args, io) {
 function ioOf({ stdin, stdout, stderr }) {
   return {
     stdin,
-    print: (text) => void stdout.write(`${redact(text)}\n`),
+    print: (text) => void stdout.write(`${escapeLines(redact(text))}\n`),
     complain: (text) => void stderr.write(`snowdrift: ${sanitize(text)}\n`),
     usage: (message) => new UsageError(message),
   };
@@ -282,8 +291,7 @@ async function runProcess() {
   try {
     process.exitCode = await main(process.argv.slice(2), process);
   } catch (failure) {
-    const lines = redactForeign(inspect(failure)).split('\n').map(printable);
-    process.stderr.write(`snowdrift: ${lines.join('\n')}\n`);
+    process.stderr.write(`snowdrift: ${escapeLines(redactForeign(inspect(failure)))}\n`);
     process.exit(1);
   }
 }

@@ -6,6 +6,7 @@
  * @import { CommandIo } from './main.js'
  */
 
+const { describe } = require('../messages/errors.js');
 const { NODE_HELP, NODE_OPTIONS, openGenerator, readWholeNumber } = require('./flags.js');
 
 const MAX_COUNT = 1_000_000;
@@ -36,7 +37,7 @@ async function run(flags, positionals, { print, usage }) {
   if (positionals.length > 0) {
     const [text] = positionals;
     const hint = /^\d+$/.test(text) ? `: -n ${text} generates that many IDs` : '';
-    throw usage(`next takes no argument; remove '${text}'${hint}`);
+    throw usage(`next takes no argument; remove ${describe(text)}${hint}`);
   }
   const count = readWholeNumber('-n', flags.count, 1, MAX_COUNT) ?? 1;
   const flake = await openGenerator(flags, { maxWait: 1000 });

@@ -172,7 +172,8 @@ async function askPeers(flake, flags, options) {
  * @param {CommandIo} io
  */
 async function run(flags, positionals, { complain, print, usage }) {
-  if (positionals.length > 0) throw usage(`serve takes no argument; remove '${positionals[0]}'`);
+  if (positionals.length > 0)
+    throw usage(`serve takes no argument; remove ${describe(positionals[0])}`);
   const port = readWholeNumber('--port', flags.port, 0, 65_535) ?? PORT;
   const token = await readToken(flags['token-file']);
   const host = await readAddress(flags.host ?? HOST, token, usage);

@@ -6,6 +6,7 @@
  * @import { CommandIo } from './main.js'
  */
 
+const { describe } = require('../messages/errors.js');
 const { readOptions } = require('../stores/options.js');
 const { DIALECTS, RECORDS, createRecords, recordsIn } = require('../stores/sql-dialects.js');
 
@@ -81,10 +82,10 @@ const isDialect = (name) => Object.hasOwn(title, name);
  */
 async function run({ for: name, schema }, positionals, { show, usage }) {
   if (positionals.length > 0)
-    throw usage(`namespace tables takes no argument; remove '${positionals[0]}'`);
+    throw usage(`namespace tables takes no argument; remove ${describe(positionals[0])}`);
   const { schema: place } = readOptions(schema === undefined ? {} : { schema }, ['schema']);
   if (name !== undefined && !isDialect(name))
-    throw usage(`--for must be postgres, mysql (MariaDB, too) or sqlite; it is '${name}'`);
+    throw usage(`--for must be postgres, mysql (MariaDB, too) or sqlite; it is ${describe(name)}`);
   /** @type {Dialect[]} */
   const all = schema === undefined ? ['postgres', 'mysql', 'sqlite'] : ['postgres', 'mysql'];
   const names = name === undefined ? all : [name];

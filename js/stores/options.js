@@ -4,7 +4,7 @@
 const { configError, describe } = require('../messages/errors.js');
 const { memberType, optionsOf } = require('../messages/checks.js');
 const { NONE } = require('../ids/properties.js');
-const { learnPassword } = require('../messages/secrets.js');
+const { learnPassword, printable } = require('../messages/secrets.js');
 const { ignoreErrors } = require('./sockets.js');
 
 /** @import { SqlStoreOptions } from './store.d.ts' */
@@ -35,10 +35,13 @@ function readOptions(options, names = ['namespace'], what = 'options of the stor
   // The clients take '?' for a parameter.
   if (
     schema !== undefined &&
-    (bytes === 0 || bytes > MOST_OF_SCHEMA || /[\0?]/.test(String(schema)))
+    (bytes === 0 ||
+      bytes > MOST_OF_SCHEMA ||
+      String(schema).includes('?') ||
+      printable(String(schema)) !== schema)
   ) {
     throw configError(
-      `schema must be a name of 1 to ${MOST_OF_SCHEMA} bytes, without '?' and '\\0'; it is ${describe(schema)}`,
+      `schema must be a name of 1 to ${MOST_OF_SCHEMA} bytes, without '?' and control characters; it is ${describe(schema)}`,
     );
   }
   /** @type {unknown} */

@@ -152,8 +152,8 @@ export interface StoreOptions {
 /** Options of a store in a SQL database. */
 export interface SqlStoreOptions extends StoreOptions {
   /**
-   * The schema of the table; on MySQL and MariaDB, the database. It must exist. 1 to 63 bytes in UTF-8, without `?` and `\0`; it
-   * is quoted as it is, so case matters. Default: that of the connection when the lease opens.
+   * The schema of the table; on MySQL and MariaDB, the database. It must exist. 1 to 63 bytes in UTF-8, without `?` and control
+   * characters; it is quoted as it is, so case matters. Default: that of the connection when the lease opens.
    *
    * ORMs that drop tables they do not know (TypeORM's `dropSchema: true`, Prisma's `migrate reset`) leave other schemas
    * alone. Stores in different schemas are different stores, and may give equal IDs.
