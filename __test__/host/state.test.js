@@ -340,7 +340,7 @@ test('a directory is of one layout and epoch', async () => {
   const { message } = refuses(() => recorded({ epoch: 0, workerId: 4 }), 'ERR_SNOWFLAKE_STORE');
   assert.match(
     message,
-    /41\/3\/5\/2\/12.*from 2020-01-31T16:00.*from 1970-01-01.*another directory for each layout/,
+    /41\/3\/5\/2\/12.*from 2020-01-31T16:00.*from 1970-01-01.*another directory for this one/,
   );
   refuses(() => recorded({ layout: 'twitter' }), 'ERR_SNOWFLAKE_STORE');
   await rejects(leased({ layout: 'twitter' }), 'ERR_SNOWFLAKE_STORE');

@@ -289,7 +289,7 @@ test('another layout or epoch in the namespace is refused', async () => {
   const { message } = await rejects(leased(store, { epoch: 0 }), 'ERR_SNOWFLAKE_STORE');
   assert.match(
     message,
-    /memory:default is for IDs of another layout or epoch: 41\/3\/5\/2\/12 .* from 2020-01-31T16:00.*, not .* from 1970-01-01.*\. Use/,
+    /memory:default is for IDs of another layout or epoch: 41\/3\/5\/2\/12 .* from 2020-01-31T16:00.*, not .* from 1970-01-01.*\. First stop all processes .*; then use another namespace/,
   );
 });
 

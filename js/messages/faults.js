@@ -157,26 +157,27 @@ const elsewhere = (how) =>
  */
 const unnamed = (holder) => ({ ...ownOf(holder), worker: undefined });
 
+/** The most holders or slots that a text describes. The error's `holders` has all. */
+const DESCRIBED = 3;
+
+/** @param {Fault[]} faults */
+function described(faults) {
+  const texts = faults.slice(0, DESCRIBED).map(textOf);
+  if (faults.length > DESCRIBED) texts.push(`and ${faults.length - DESCRIBED} more`);
+  return texts.join('; ');
+}
+
 /**
  * A list of holders, to append to the text of a failure.
  * @param {Fault[]} holders
  * @param {string} remedy
  */
-function held(holders, remedy) {
-  const list = holders.length === 0 ? '' : `: ${holders.map(textOf).join('; ')}`;
-  return `${list}. ${remedy}`;
-}
-
-/** The most unusable slots that a text describes. */
-const DESCRIBED = 3;
+const held = (holders, remedy) =>
+  `${holders.length === 0 ? '' : `: ${described(holders)}`}. ${remedy}`;
 
 /** @param {Fault[]} faults */
-function unusableToo(faults) {
-  if (faults.length === 0) return '';
-  const described = faults.slice(0, DESCRIBED).map(textOf);
-  if (faults.length > DESCRIBED) described.push(`and ${faults.length - DESCRIBED} more`);
-  return ` or cannot be used (${described.join('; ')})`;
-}
+const unusableToo = (faults) =>
+  faults.length === 0 ? '' : ` or cannot be used (${described(faults)})`;
 
 /**
  * Who has slots that are not free. Without any that the store names, it is this host.
@@ -267,7 +268,7 @@ const TEXTS = {
   },
   ERR_SNOWFLAKE_STORE: {
     'store-layout': ({ store, layouts }) =>
-      `${store} is for IDs of another layout or epoch: ${layouts.map(textOf).join(', not ')}. Use another ${store.startsWith('file:') ? 'directory' : 'namespace'} for each layout and epoch`,
+      `${store} is for IDs of another layout or epoch: ${layouts.map(textOf).join(', not ')}. First stop all processes with the other one, since both may issue equal IDs; then use another ${store.startsWith('file:') ? 'directory' : 'namespace'} for this one`,
     'store-ahead': ({ store, from }) =>
       isDirectory(store)
         ? `the namespace of ${store} starts after ${moment(from)}, further ahead of this machine's clock than any holder can be: set the clock right. If it is right now and was ahead before, or namespace.slot is damaged: snowdrift recover ${urlOf(store)}`

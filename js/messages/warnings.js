@@ -134,7 +134,7 @@ function warnOfNamespace({ name }, others) {
   warn(
     'SNOWFLAKE_NAMESPACE_NEW',
     `A lease created the namespace ${name}; its store has others: ${shown}${more}.`,
-    'Two namespaces may give equal IDs. If one of the others was meant, correct the name. If the new one is right, ignore this warning: it comes once.',
+    'Two namespaces may give equal IDs: stop the processes of one, or give them other datacenterIds. If one of the others was meant, correct the name. This warning comes once.',
   );
 }
 
