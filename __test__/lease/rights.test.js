@@ -109,7 +109,7 @@ for (const [engine, { user, table, urlOf, admin }] of Object.entries(LIMITED)) {
     test('a table that is missing needs the right to create it', async () => {
       await client.query(`DROP TABLE IF EXISTS ${table('snowdrift_records')}`);
       const remedy =
-        / at 127\.0\.0\.1:\d+ has no table \S*snowdrift_records\S*, and this user may not create it \(\w+\): .*"npx snowdrift namespace tables" prints, and grant this user the rights\. Its client says: .*(permission denied for schema public|CREATE command denied)/;
+        / at 127\.0\.0\.1:\d+ has no table \S*snowdrift_records\S*, and this user may not create it \(\w+\): .*"npx snowdrift namespace tables --schema NAME" prints for that schema, and grant this user the rights\. Its client says: .*(permission denied for schema public|CREATE command denied)/;
       await isDenied(url, 'without the table', { expected: remedy });
       await client.query(ALLOW_TABLE[engine]);
       await useAll(url);

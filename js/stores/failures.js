@@ -297,7 +297,7 @@ function explain(server, call, root, { phase, failure, isBoundByTtl }) {
   if (phase === undefined) return [`${server} failed to ${ACTIONS[call] ?? call}: ${text}`];
   const said =
     phase === DENIED && failure instanceof TableFailure
-      ? `${server} has no table ${failure.table}, and this user may not create it: have its owner run what "npx snowdrift namespace tables" prints, and grant this user the rights`
+      ? `${server} has no table ${failure.table}, and this user may not create it: have its owner run what "npx snowdrift namespace tables --schema NAME" prints for that schema, and grant this user the rights`
       : phase.say(server, startOf(codeOf(root)));
   return [said, `Its client says: ${text}`];
 }
