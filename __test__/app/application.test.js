@@ -144,7 +144,8 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
   async function printed(child, text, times = 1) {
     const count = () => child.output.split(text).length - 1;
     while (count() < times) {
-      const how = await Promise.race([once(child.stdout, 'data'), child.ended]);
+      const outputs = [child.stdout, child.stderr].map((stream) => once(stream, 'data'));
+      const how = await Promise.race([...outputs, child.ended]);
       assert.equal(child.signalCode ?? child.exitCode, null, `${how} ${child.output}`);
     }
   }
@@ -204,6 +205,17 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
     assert.match(child.output, /No changes in database schema were found/);
   });
 
+  for (const program of ['migrate', 'main']) {
+    test(`${program} refuses a URL that is none, and does not show its password`, async () => {
+      const env = { DATABASE_URL: 'postgres://app:ge#heim@127.0.0.1/shop' };
+      const child = start('node', [`dist/${program}.js`], { env });
+      const [code] = await child.ended;
+      assert.equal(code, 1);
+      assert.match(child.output, /DATABASE_URL must be as/);
+      assert.doesNotMatch(child.output, /ge#|heim/);
+    });
+  }
+
   describe('the workers of cluster', () => {
     let primary;
     const ids = [];
@@ -233,6 +245,16 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
         .trim()
         .split(' ')
         .map(Number);
+
+    test('that cannot start are replaced once a second', async () => {
+      const begun = Date.now();
+      primary = start('node', command.split(' ').slice(1), { env: { DATABASE_URL: '' } });
+      const generations = 6;
+      await printed(primary, 'Error: DATABASE_URL must be as', generations * workers);
+      assert.ok(Date.now() - begun >= (generations - 1) * 1000);
+      primary.kill('SIGTERM');
+      assert.deepEqual(await primary.ended, [0, null]);
+    });
 
     test('share one worker ID', async () => {
       await startPrimary();

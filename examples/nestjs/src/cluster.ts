@@ -4,10 +4,12 @@ import { join } from 'node:path';
 
 // Instead of main.js, on a machine without Kubernetes: a worker for each core. All share one worker ID.
 cluster.setupPrimary({ exec: join(import.meta.dirname, 'main.js') });
-const fork = () => cluster.fork();
+let isEnding = false;
+const fork = () => isEnding || cluster.fork();
 for (let n = 0; n < availableParallelism(); n++) fork();
-cluster.on('exit', fork); // replaces a worker that died
+// Replaces a worker that died, but not at once: one that cannot start would keep all cores busy.
+cluster.on('exit', () => setTimeout(fork, 1000));
 process.once('SIGTERM', () => {
-  cluster.off('exit', fork);
+  isEnding = true;
   for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill();
 });

@@ -3,7 +3,12 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import { Customer, Order } from './entities.js';
 
 const url = process.env.DATABASE_URL;
-if (!url) throw new Error('DATABASE_URL is not set. Example: postgres://user:password@host/shop');
+// Node's own error would show the password.
+if (!url || !URL.canParse(url)) {
+  throw new Error(
+    'DATABASE_URL must be as postgres://user:password@host/shop, with a percent-encoded password',
+  );
+}
 
 export const options: DataSourceOptions = {
   type: 'postgres',
