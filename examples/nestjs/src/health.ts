@@ -15,6 +15,7 @@ export class Health {
     return { status: 'ok' };
   }
 
+  /** Whether this pod has IDs. It does not ask the database: all pods share it, and would be unready at the same time. */
   @Get('ready')
   @HealthCheck()
   ready() {
