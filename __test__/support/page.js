@@ -288,7 +288,7 @@ function fileOf({ code }) {
 
 /** By test runner: the command, and which files of a page are for it. */
 const RUNNERS = {
-  jest: { args: ['node_modules/jest/bin/jest.js', '--ci', '--transform={}'], isFile: /\.js$/ },
+  jest: { args: ['node_modules/jest/bin/jest.js', '--ci', '--transform={}'], isFile: /\.cjs$/ },
   vitest: { args: ['node_modules/vitest/vitest.mjs', 'run'], isFile: /\.mjs$/ },
 };
 
@@ -315,7 +315,7 @@ async function runTests(page, runner) {
     mkdirSync(join(cwd, 'node_modules'));
     const from = join(__dirname, 'runners', runner, 'node_modules', runner);
     symlinkSync(from, join(cwd, 'node_modules', runner));
-    writeFileSync(join(cwd, 'package.json'), '{ "private": true }');
+    writeFileSync(join(cwd, 'package.json'), '{ "private": true, "type": "module" }');
     const files = blocksOf(page).filter((block) => isFile.test(fileOf(block)));
     for (const block of files) writeFileSync(join(cwd, fileOf(block)), block.code);
     const ended = await run(process.execPath, args, { cwd, env: { NO_COLOR: '1' } });
