@@ -4,6 +4,7 @@ import { SnowFlake } from 'snowdrift';
 
 const flake = await SnowFlake.ready(); // takes the lease
 const server = createServer((_, response) => {
+  if (!server.listening) response.setHeader('Connection', 'close'); // after SIGTERM: a busy client would delay the end
   flake.nextIdAsync().then(
     (id) => response.end(String(id)),
     ({ code }) => response.writeHead(503).end(code),

@@ -440,6 +440,26 @@ test('SIGTERM lets requests end, frees the slot, and ends it with 0', { skip: st
   }
 });
 
+test('once it stops, its replies end their connections: a busy client does not hold it up', async () => {
+  const { server, port } = await serving();
+  const agent = new http.Agent({ keepAlive: true });
+  const connectionAfter = async (request) => {
+    const [response] = await limitWait(once(request.end(), 'response'), 'a response');
+    await once(response.resume(), 'end');
+    assert.equal(response.statusCode, 200);
+    return response.headers.connection;
+  };
+  const post = () => http.request({ agent, port, host: '127.0.0.1', method: 'POST', path: '/id' });
+  assert.equal(await connectionAfter(post()), 'keep-alive');
+  const last = post();
+  last.flushHeaders();
+  await limitWait(once(server, 'request'), 'a request');
+  const closed = once(server, 'close');
+  server.close();
+  assert.equal(await connectionAfter(last), 'close');
+  await limitWait(closed, 'the end of the server');
+});
+
 test('SIGTERM ends it as soon as it has printed its URL', async () => {
   const script = `
     const { run } = require('../../js/cli/serve.js');

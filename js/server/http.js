@@ -344,6 +344,13 @@ function createServer(flake, { token, complain, limits: given, bounds }) {
     connectionsCheckingInterval: limits.checks,
     maxHeaderSize: MAX_HEADERS,
   };
+  /**
+   * A newcomer gets only one response. An unread body would be read as the next request. A server that stops would wait for a
+   * busy client as long as it sends requests.
+   * @param {IncomingMessage} request
+   */
+  const keepsOpen = ({ socket, complete }) =>
+    connections.isAuthorised(socket) && complete && server.listening;
   /** The connections with a request under way. */
   const busy = new WeakSet();
   /** @type {(request: IncomingMessage, response: ServerResponse) => Promise<void>} */
@@ -366,8 +373,7 @@ function createServer(flake, { token, complain, limits: given, bounds }) {
         'cache-control': 'no-store',
         'x-content-type-options': 'nosniff',
         ...headers,
-        // A newcomer gets only one response. An unread body would be read as the next request.
-        ...(connections.isAuthorised(socket) && request.complete ? {} : { connection: 'close' }),
+        ...(keepsOpen(request) ? {} : { connection: 'close' }),
       });
       response.end(body);
     };
