@@ -128,6 +128,12 @@ test('the environment is read by the names that are listed', () => {
     ...['KUBERNETES_SERVICE_HOST', 'KUBERNETES_SERVICE_PORT', 'NODE_EXTRA_CA_CERTS', 'PGSSLMODE'],
     ...['pm_id', 'workerId'],
   ]);
+  // By a constant.
+  assert.deepEqual(uses(/(?:environmentOf|variable)\(([A-Z_]+)\)/g), [
+    'js/cli/public.js: VARIABLE',
+    ...['js/stores/servers/upstash.js: URL_NAME', 'js/stores/servers/upstash.js: TOKEN_NAME'],
+  ]);
+  others.push('PUBLIC_ID_KEY', 'UPSTASH_REDIS_REST_URL', 'UPSTASH_REDIS_REST_TOKEN');
   const [row] = page.match(/^\| Environment .*$/m);
   for (const name of others) assert.ok(row.includes(`\`${name}\``), name);
 });
