@@ -253,6 +253,23 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
     assert.match(child.output, /No changes in database schema were found/);
   });
 
+  test('a migration that waits for another one does not stop an index that is built concurrently', async () => {
+    const [holder, builder] = [1, 2].map(() => new Client({ connectionString: databases.local }));
+    await Promise.all([holder.connect(), builder.connect()]);
+    await holder.query('BEGIN');
+    await holder.query("SELECT pg_advisory_xact_lock(hashtext('migrate'))");
+    const child = start('npm', ['run', 'migrate'], { env: { DATABASE_URL: databases.local } });
+    const asking = `SELECT FROM pg_stat_activity
+      WHERE query LIKE '%advisory%' AND pid NOT IN (pg_backend_pid(), ${holder.processID})`;
+    while ((await builder.query(asking)).rowCount === 0) await sleep(50);
+    await builder.query("SET statement_timeout = '20s'");
+    await builder.query('CREATE INDEX CONCURRENTLY by_name ON customers (name)');
+    await builder.query('DROP INDEX by_name');
+    await holder.query('COMMIT');
+    assert.deepEqual(await child.ended, [0, null], child.output);
+    await Promise.all([holder.end(), builder.end()]);
+  });
+
   for (const program of ['migrate', 'main']) {
     test(`${program} refuses a URL that is none, and does not show its password`, async () => {
       const env = { DATABASE_URL: 'postgres://app:ge#heim@127.0.0.1/shop' };
