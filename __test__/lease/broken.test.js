@@ -15,7 +15,7 @@ const ENGINES = {
   postgres: { options: '?sslmode=verify-full', clients: ['pg.Pool'] },
   mysql: { options: '?ssl={}', clients: ['mysql2 pool'] },
   redis: { options: '', clients: ['ioredis', 'redis'] },
-  // Its driver loops for ever over a reply of 0 bytes: docs/stores.md says so.
+  // Its driver loops for ever over a reply of 0 bytes: docs/store-security.md says so.
   mongodb: { clients: ['MongoClient'], ways: ['stall', 'reset', 'end'] },
   etcd: { options: '', clients: [] },
   zookeeper: { clients: [] },
