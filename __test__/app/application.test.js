@@ -40,6 +40,9 @@ const DATABASE = 'postgres://postgres:example@127.0.0.1/shop';
 const PORT = 'localhost:3000';
 const ID = /902713140990050304/g;
 
+/** What main.ts prints once it listens: NestJS reports its own start before. */
+const LISTENS = 'Worker ID';
+
 /** A request that a pod has when it ends. */
 const LAST = { path: '/customers', body: { name: 'the last one' } };
 
@@ -120,6 +123,7 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text) => {
         child.output += text;
+        child.emit('output');
       });
     }
     const timer = setTimeout(() => process.kill(-child.pid, 'SIGKILL'), PATIENCE_MS);
@@ -146,8 +150,7 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
   async function printed(child, text, times = 1) {
     const count = () => child.output.split(text).length - 1;
     while (count() < times) {
-      const outputs = [child.stdout, child.stderr].map((stream) => once(stream, 'data'));
-      const how = await Promise.race([...outputs, child.ended]);
+      const how = await Promise.race([once(child, 'output'), child.ended]);
       assert.equal(child.signalCode ?? child.exitCode, null, `${how} ${child.output}`);
     }
   }
@@ -185,7 +188,7 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
 
   test('it starts, and answers as the page shows', async () => {
     const app = start('sh', ['-ec', blockWith('npm start')]);
-    await printed(app, 'Worker ID');
+    await printed(app, LISTENS);
     const [, workerId] = /Worker ID (\d+)/.exec(app.output);
     const shape = (text) => text.replace(/\d{18,19}/g, '<id>');
     const shown = (code) => Array.from(code.matchAll(/^# (.*)$/gm), ([, line]) => shape(line));
@@ -207,7 +210,7 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
 
   test('SIGTERM ends it while a client keeps a connection busy', async () => {
     const app = start('node', ['dist/main.js'], { env: { DATABASE_URL: databases.local } });
-    await printed(app, 'Worker ID');
+    await printed(app, LISTENS);
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
     const post = (headers) => {
       const options = { agent, port, method: 'POST', path: LAST.path };
@@ -292,7 +295,7 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
     async function startPrimary() {
       const [program, ...args] = command.split(' ');
       primary = start(program, args, { env: { DATABASE_URL: databases.local } });
-      await printed(primary, 'successfully started', workers);
+      await printed(primary, LISTENS, workers);
     }
 
     async function create(count) {
@@ -333,7 +336,7 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
     test('that are killed are replaced by some that join the slot', async () => {
       const before = await heldSlots('local');
       process.kill(pidsOfWorkers()[0], 'SIGKILL');
-      await printed(primary, 'successfully started', workers + 1);
+      await printed(primary, LISTENS, workers + 1);
       await create(40);
       const held = await heldSlots('local');
       assert.deepEqual(
