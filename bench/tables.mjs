@@ -11,9 +11,16 @@ const nameOf = (kind) => kinds.KINDS[kind]?.name ?? kind;
 const row = (cells) => `| ${cells.join(' | ')} |`;
 const table = (head, rows) => [head, head.map(() => '---'), ...rows].map(row).join('\n');
 
-/** Under a table. */
-const measuredBy = ({ date, machine }, ...others) =>
-  `\n\n${[date, machine.cpu, `${machine.cores} cores`, machine.os, `Node ${machine.node}`, ...others].join(', ')}.`;
+const measuredBy = ({ date, machine }) =>
+  [date, machine.cpu, `${machine.cores} cores`, machine.os, `Node ${machine.node}`].join(', ');
+
+/** Under a table: where it was measured, unless that stands under `first`. */
+function under(part, first, ...others) {
+  const by = measuredBy(part);
+  const isNew = part === first || by !== measuredBy(first);
+  const sentences = [isNew ? by : '', others.join(', ')].filter((each) => each !== '');
+  return `\n\n${sentences.join('. ')}.`;
+}
 
 const thousands = (number) => number.toLocaleString('en-US', { maximumFractionDigits: 0 });
 
@@ -90,11 +97,11 @@ function duplicateTable({ behaviour }) {
   ]);
   const head = ['', 'as its README shows', 'one number'];
   head.push('rollback: the same process', 'a process that starts then');
-  return table(head, rows) + measuredBy(behaviour);
+  return table(head, rows) + under(behaviour, behaviour);
 }
 
 /** Of the kinds with 64 bits only snowdrift: the others are alike. */
-function sizeTable({ sizes }) {
+function sizeTable({ behaviour, sizes }) {
   const databases = Object.entries(sizes.databases);
   const others = Object.keys(sizes.kinds).filter(
     (kind) => sizes.kinds[kind].bits !== 64 && !kinds.KINDS[kind].isMinor,
@@ -111,19 +118,19 @@ function sizeTable({ sizes }) {
     ),
   ]);
   const columns = databases.flatMap(([name]) => [`${name.split(' ')[0]}: bytes`, 'us']);
-  const by = measuredBy(sizes, ...databases.map(([name]) => name));
+  const by = under(sizes, behaviour, ...databases.map(([name]) => name));
   return table(['', ...columns], rows) + by;
 }
 
-function speedTable({ speed }) {
-  const { callback, loop, machine, date, rounds } = speed;
+function speedTable({ behaviour, speed }) {
+  const { callback, loop, rounds } = speed;
   const shown = (ns) => (ns === undefined ? '' : nanoseconds(ns));
   const rows = Object.keys(loop)
     // README.md has the others.
     .filter((name) => /snowdrift|SnowFlake|JavaScript/.test(name))
     .sort((a, b) => loop[a] - loop[b])
     .map((name) => [nameOf(name), shown(loop[name]), shown(callback[name])]);
-  const by = measuredBy({ date, machine }, `medians of ${rounds} rounds`);
+  const by = under(speed, behaviour, `Medians of ${rounds} rounds`);
   return table(['ns per ID', 'in a loop', 'one per callback'], rows) + by;
 }
 
