@@ -68,9 +68,9 @@ use which worker ID. It changes nothing.
 ${URL_HELP}
 
 A worker ID is
-  held      by a process
-  free      released, expired, or in a directory its processes have ended. Worker IDs that nobody
-            ever held are not listed
+  held      by a process, or by one that did not release it, until maxClockSkew after it expired
+  free      released, or expired for longer; in a directory, its processes have ended. Worker IDs
+            that nobody ever held are not listed
   unusable  its record or file cannot be read, is damaged, or has times that no holder can have`;
 
 const options = /** @type {const} */ ({
