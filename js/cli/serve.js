@@ -59,8 +59,8 @@ Server:
 
 Lease and clock:
   --ttl MS              time that IDs continue if the store or the disk fails, 1000 to 3600000.
-                        A killed server's slot is free after it. Default 30000, of a directory
-                        10000, of s3: and gs: 180000
+                        A killed server's slot is free 10000 ms after it, of a directory at once.
+                        Default 30000, of a directory 10000, of s3: and gs: 180000
   --wait-for-slot MS    time to wait at the start for a slot that is held, 0 to 3600000.
                         Default 0, and --ttl + 5000 where --worker-id is claimed
   --clock-back HOW      after a clock rollback: counter (default), wait or throw. throw, and wait
