@@ -3,7 +3,16 @@
 
 const assert = require('node:assert/strict');
 const { execFile } = require('node:child_process');
-const { copyFileSync, cpSync, mkdtempSync, writeFileSync } = require('node:fs');
+const { once } = require('node:events');
+const {
+  closeSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  writeFileSync,
+} = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { test } = require('node:test');
@@ -321,6 +330,20 @@ test('control characters of arguments are escaped in every error', async () => {
     assert.notEqual(code, 0, JSON.stringify(args));
     assert.match(stderr, /^(snowdrift: [^\p{Cc}\u202e]+\n)+$/u, JSON.stringify([args, stderr]));
   }
+});
+
+test('an output that cannot be written is a failure with a reason', {
+  skip: existsSync('/dev/full') ? false : 'it has no /dev/full',
+}, async () => {
+  const full = openSync('/dev/full', 'w');
+  const child = start(['layout'], { stdio: ['ignore', full, 'pipe'] });
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    stderr += text;
+  });
+  const [code] = await once(child, 'close');
+  closeSync(full);
+  assert.deepEqual([code, stderr], [1, 'snowdrift: cannot write the output (ENOSPC)\n']);
 });
 
 test('an error repeats only the beginning of a long argument', async () => {

@@ -287,7 +287,11 @@ async function main(argv, streams) {
 /** Runs this process's command. */
 async function runProcess() {
   // EPIPE: the reader closed the pipe early, as `head` does.
-  process.stdout.on('error', ({ code }) => process.exit(code === 'EPIPE' ? 0 : 1));
+  process.stdout.on('error', ({ code }) => {
+    if (code === 'EPIPE') process.exit(0);
+    process.stderr.write(`snowdrift: cannot write the output (${code})\n`);
+    process.exit(1);
+  });
   try {
     process.exitCode = await main(process.argv.slice(2), process);
   } catch (failure) {
