@@ -284,6 +284,14 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
     });
   }
 
+  test('a pod that waits for the floor of a recovered namespace is not killed', () => {
+    const { spec } = manifests('kubernetes.yaml').find(({ kind }) => kind === 'Deployment');
+    const { periodSeconds, failureThreshold } = spec.template.spec.containers[0].startupProbe;
+    const [ttl, maxClockSkew] = [30, 10];
+    // Its clock may be behind that of the store.
+    assert.ok(periodSeconds * failureThreshold >= ttl + 3 * maxClockSkew);
+  });
+
   describe('the workers of cluster', () => {
     let primary;
     const ids = [];

@@ -97,7 +97,8 @@ class Pod {
       }
       await sleep(POLL_MS);
     }
-    assert.equal((await this.probe('livenessProbe')).status, 200);
+    for (const name of ['startupProbe', 'livenessProbe'])
+      assert.equal((await this.probe(name)).status, 200);
   }
 
   probe(name) {
