@@ -406,6 +406,7 @@ test('help says how each command is used, and the version is that of the package
     assert.equal(code, 0);
     for (const args of [
       ['help', ...words],
+      [...words, 'help'],
       [...words, '-h'],
     ]) {
       assert.equal((await run(args)).stdout, stdout);

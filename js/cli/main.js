@@ -193,8 +193,9 @@ async function runNamed(argv, io) {
   if (['--version', '-v'].includes(argv[0])) {
     return io.print(require('../../package.json').version);
   }
-  // snowdrift help public key, snowdrift public help key
-  const at = argv.slice(0, 2).findIndex(isHelp);
+  // snowdrift help public key, snowdrift public help key, snowdrift public key help
+  const most = isCommand(argv.slice(0, 2).join(' ')) ? 3 : 2;
+  const at = argv.slice(0, most).findIndex(isHelp);
   const words = argv.filter((_, n) => n !== at);
   const name = [words.slice(0, 2).join(' '), words[0]].find(isCommand);
   if (name !== undefined) {
