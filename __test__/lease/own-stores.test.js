@@ -9,7 +9,14 @@ const { describe, test } = require('node:test');
 const { memory } = require('../../js/stores/memory.js');
 const { LeaseTime } = require('../support/lease/lease-time.js');
 const { createDirectory } = require('../support/own-directory.js');
-const { CachedSnowFlake, SnowFlake, layouts, rejects } = require('../support/support.js');
+const {
+  CachedSnowFlake,
+  SnowFlake,
+  entry,
+  layouts,
+  rejects,
+  runScript,
+} = require('../support/support.js');
 
 const OPTIONS = { datacenterId: 1, scope: 'process', ttl: 60_000, callTimeout: 60_000 };
 /** More than the layout has worker IDs. */
@@ -128,6 +135,33 @@ test('an instance that cannot be created frees the slot of a directory', async (
   }
   const flake = await SnowFlake.lease(url, { datacenterId: 1, scope: 'process' });
   await flake.close();
+});
+
+test('is called outside of the async context in which a lease is taken, used and closed', async () => {
+  // Of a process that loads the code of leases in that context.
+  const { stdout, stderr } = await runScript(`
+    const { AsyncLocalStorage } = require('node:async_hooks');
+    const { SnowFlake } = require(${JSON.stringify(entry)});
+    const { memory } = require(${JSON.stringify(require.resolve('../../js/stores/memory.js'))});
+    const context = new AsyncLocalStorage();
+    const seen = new Set();
+    const calls = Object.entries(memory()).map(([name, value]) => [
+      name,
+      typeof value !== 'function' ? value : (...given) => {
+        seen.add(name + ' ' + context.getStore());
+        return value(...given);
+      },
+    ]);
+    context.run('a transaction', async () => {
+      const store = Object.fromEntries(calls);
+      const flake = await SnowFlake.lease(store, { datacenterId: 1, scope: 'process', ttl: 1000 });
+      while (flake.lease.renewals < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+      await flake.close();
+      console.log([...seen].sort().join());
+    });
+  `);
+  assert.match(stdout, /^(\w+ undefined,?)+\n$/, stdout + stderr);
+  assert.match(stdout, /read .*write /);
 });
 
 test('a warning that cannot be emitted stops nothing', async () => {

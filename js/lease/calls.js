@@ -2,10 +2,12 @@
 // The calls that a lease makes to a register: each has a time limit and an abort signal, and its reply is checked, since an
 // application's own register may return anything.
 
+const { AsyncResource } = require('node:async_hooks');
 const { describe } = require('../messages/errors.js');
 const { propertyOf, readAll } = require('../ids/properties.js');
 const { storeFailure } = require('../stores/failures.js');
 const { runWithin } = require('../runtime/limits.js');
+const { OUTSIDE } = require('../runtime/originals.js');
 const { CLOSE_MS, NAMES_MS } = require('./timing.js');
 
 /**
@@ -171,9 +173,11 @@ class StoreCalls {
    * @param {Omit<WantedWorker, 'signal'>} request
    */
   async assign(assign, request) {
-    const { workerId, register } = await this.#within('assign', this.#callTimeout, (signal) =>
+    // In the caller's context, which knows the assigners that have called this one.
+    const send = AsyncResource.bind((/** @type {AbortSignal} */ signal) =>
       assign({ ...request, signal }),
     );
+    const { workerId, register } = await this.#within('assign', this.#callTimeout, send);
     this.#register = register;
     return workerId;
   }
@@ -210,6 +214,8 @@ class StoreCalls {
   }
 
   /**
+   * Makes a call, outside of the async context of the lease, the ID or the end that needs it: a client may run what is called within a
+   * transaction's callback in that transaction, as Sequelize does with CLS, and a rollback would undo what the lease relies on.
    * @template T
    * @param {string} call
    * @param {number} ms
@@ -219,7 +225,7 @@ class StoreCalls {
     const limit = new AbortController();
     this.#pending.add(limit);
     try {
-      return await runWithin(ms, send, limit);
+      return await OUTSIDE.runInAsyncScope(() => runWithin(ms, send, limit));
     } catch (cause) {
       throw storeFailure(this.#server, call, cause, ms < this.#callTimeout);
     } finally {

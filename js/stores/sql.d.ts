@@ -32,8 +32,8 @@ export interface SqlClient {
  * ```
  *
  * `query` must reach the primary, and never be that of a transaction: a rollback would undo what the lease relies on. On PostgreSQL,
- * MariaDB and files of SQLite a transaction is `ERR_SNOWFLAKE_CONFIG`; MySQL tells only of `autocommit = 0`. It is called without the
- * `AsyncLocalStorage` of your calls, so no client adds it to a transaction under way, as Sequelize does with CLS.
+ * MariaDB and files of SQLite a transaction is `ERR_SNOWFLAKE_CONFIG`; MySQL tells only of `autocommit = 0`. A lease calls it
+ * outside of the `AsyncLocalStorage` of your calls, so no client adds it to a transaction under way, as Sequelize does with CLS.
  *
  * A call that takes longer than `callTimeout` ends, but not its statement: set a limit in the client, too.
  *

@@ -3,7 +3,6 @@
 //
 // All that is known of the client is what `query` returns. Values are text, since clients have different types for bytes.
 
-const { AsyncResource } = require('node:async_hooks');
 const { types } = require('node:util');
 
 const { optionsOf } = require('../messages/checks.js');
@@ -19,12 +18,6 @@ const { sqlRegister } = require('./sql-register.js');
  */
 
 const PLACEHOLDERS = ['?', '$1'];
-
-/**
- * Where calls are made: a client may run what is called within a transaction's callback in that transaction, also when the call
- * does not name it, as Sequelize does with CLS. A lease that is taken there would keep that context for all its renewals.
- */
-const OUTSIDE = new AsyncResource('snowdrift', { triggerAsyncId: 0 });
 
 /** More than any statement selects. */
 const MOST_ROWS = 1000;
@@ -118,7 +111,7 @@ function sql(client, options) {
   /** @type {(name: string) => Query} */
   const queryOf = (name) => async (text, values, _, columns) => {
     const sent = isNumbered ? numberParameters(text) : text;
-    const found = await OUTSIDE.runInAsyncScope(query, undefined, sent, values.map(String));
+    const found = await query(sent, values.map(String));
     return columns === undefined ? [] : rowsOf(name, found, columns);
   };
   return sqlRegister(`sql:${dialect}`, dialect, options, queryOf, CLIENT);

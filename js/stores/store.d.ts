@@ -28,6 +28,8 @@ export interface CallOptions {
  * ask the primary, in a transaction of their own. A call rejects rather than return less.
  *
  * `now` in a reply is the store's clock during the call, in Unix ms. A reply may leave it out.
+ *
+ * A lease makes its calls outside of the `AsyncLocalStorage` of your calls, so that no client adds them to a transaction under way.
  */
 export interface LeaseStore {
   /** A name for errors and logs: 1 to 500 characters. One with a login or a password is refused. */
