@@ -135,6 +135,7 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
     [['slots', ''], 2, /: an argument of slots is empty: check/],
     [['slots', 'postgres://app:ge#heim@db/x'], 2, /slots is not a valid URL.*Percent-encode/],
     [['recover'], 2, /recover needs a URL, such as snowdrift recover file:/],
+    [['recover', 'file:///no/such', '--new', '--lost'], 2, /--new is for .*: leave out one$/m],
     [['namespace', 'table'], 2, /no command 'namespace table'. Did you mean namespace tables\?/],
     [['namespace', 'recover'], 2, /'namespace recover'. Did you mean recover\?/],
     [

@@ -262,7 +262,10 @@ describe('a directory', { concurrency: 4 }, () => {
       const { stdout } = await run(['slots', place.url]);
       assert.match(stdout, /^The record of the namespace is gone, its slots are not/);
       for (const [args, said] of [
-        [[], /Check its path\. Pass the values of its holders: --layout, --ttl/],
+        [
+          [],
+          /the record of the namespace is gone\. Pass the values of its holders: --layout, --ttl/,
+        ],
         [['--new'], /is not new: it has records of worker IDs/],
       ]) {
         const { code, stderr } = await run(['recover', place.url, ...args]);
@@ -302,6 +305,26 @@ describe('a directory', { concurrency: 4 }, () => {
       assert.match(again, /exists already, with the ID/);
       assert.ok(again.includes(`run: snowdrift recover ${place.url}`), again);
       assert.match((await run(['slots', place.url])).stdout, /No slot was ever used/);
+    },
+  );
+
+  inPlace(
+    'recover prints when new processes generate IDs, and when living holders stop and continue',
+    async ({ place, claims }) => {
+      claims(1, 2);
+      const { stdout } = await run(['recover', place.url]);
+      const said =
+        /\n\nProcesses that you start now generate IDs from (\S+Z)\.\nLiving holders of 2 worker IDs stop by (\S+Z) and continue by (\S+Z), if the store answers them\.\n$/;
+      const [first, stop, latest] = said.exec(stdout).slice(1).map(Date.parse);
+      const { namespace } = await json('slots', place.url);
+      assert.ok(namespace.floor <= first, 'by the floor');
+      // ttl 10 s, maxClockSkew 10 s: a reach of 30 s.
+      assert.deepEqual([(latest - stop) / 1000, stop < first && first < latest], [40, true]);
+      assert.doesNotMatch(stdout, /floor/);
+      const created = `${place.path}/new`;
+      fs.mkdirSync(created);
+      const { stdout: fresh } = await run(['recover', pathToFileURL(created).href, '--new']);
+      assert.match(fresh, /\n\nProcesses that you start now generate IDs at once\.\n$/);
     },
   );
 

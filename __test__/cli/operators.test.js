@@ -6,7 +6,7 @@ const { once } = require('node:events');
 const net = require('node:net');
 const { after, before, describe, test } = require('node:test');
 
-const { isStorms, storm } = require('../support/amount.js');
+const { gate, isStorms, storm } = require('../support/amount.js');
 const { run } = require('../support/cli.js');
 const { Server, missing, unusual } = require('../support/lease/servers.js');
 const { newToken, readText } = require('../support/lease/records.js');
@@ -94,9 +94,12 @@ describe('operators', { concurrency: 3 }, () => {
         for (const name of ['sean', 'sen']) {
           await refused(
             ['slots', urlOf(name)],
-            /Check its name: this store has ([a-z]+, )*seen\. /,
+            /Check its name( and schema)?: this store has ([a-z]+, )*seen\. /,
           );
         }
+        const values = [...LONG_FLAGS, '--layout', 'node'];
+        await refused(['recover', urlOf('sean'), ...values], /this store has .*pass --lost\. /);
+        await refused(['slots', urlOf('sean')], /no record/);
         const flake = await lease(url, { ttl: LONG });
         try {
           const { ceiling } = flake.lease;
@@ -202,6 +205,32 @@ describe('operators', { concurrency: 3 }, () => {
       });
     });
   }
+
+  test('recover of the wrong schema is refused, and names those that have leases', {
+    skip: gate ?? missing('postgres'),
+  }, async () => {
+    const server = await Server.start('postgres');
+    try {
+      const client = new (require('pg').Client)(server.url);
+      await client.connect();
+      await client.query('CREATE SCHEMA ids');
+      const inIds = `${server.url}?schema=ids`;
+      await json('recover', inIds, '--new');
+      const said = /Check its name and schema: this store has schema ids\. .* --lost/;
+      await refused(['recover', server.url], said);
+      const values = ['--layout', 'node', ...LONG_FLAGS];
+      await refused(['recover', server.url, ...values], said);
+      const { rows } = await client.query("SELECT to_regclass('public.snowdrift_records') AS made");
+      await client.end();
+      assert.equal(rows[0].made, null, 'no table was created');
+      const { floor } = await json('recover', server.url, '--lost', ...values);
+      assert.ok(floor > Date.now());
+      const { namespace } = await json('slots', inIds);
+      assert.equal(namespace.floor, null);
+    } finally {
+      await server.stop();
+    }
+  });
 
   test('a call to a silent server ends', { skip: storm ?? missing('postgres') }, async () => {
     const silent = net.createServer(() => {}).listen(0, '127.0.0.1');

@@ -134,7 +134,7 @@ describe('living holders', { concurrency: 8 }, () => {
 
   for (const [name, run] of [
     ['recover --new', (records) => create(records, LIMITS, undefined)],
-    ['recover', (records) => recover(records, LIMITS, layouts.node)],
+    ['recover', (records) => recover(records, LIMITS, layouts.node, true)],
   ]) {
     test(`where a store forgets, the write of ${name} may come late: it allows nothing`, async () => {
       const stored = new Map();
@@ -413,10 +413,31 @@ describe('records', () => {
       const records = recordsOf({ stored, before });
       const started = Date.now();
       const { message } = await rejects(recover(records, LIMITS, undefined), 'ERR_SNOWFLAKE_STORE');
-      assert.match(message, /no record of a namespace.*: --layout\./);
-      const { namespace } = await recover(records, LIMITS, layouts.node);
+      assert.match(message, /no record of a namespace.* --lost and the values .*: --layout\./);
+      const { namespace } = await recover(records, LIMITS, layouts.node, true);
       assert.ok(endOf(namespace.floor) >= started + REACH);
       assert.equal((await namespaceIn(stored)).floor, namespace.floor);
+    }
+  });
+
+  test('recover of a namespace without records is refused, unless the user confirms that it was lost', async () => {
+    const stored = new Map();
+    await create(new Records(memory({ stored, namespace: 'orders' })), LIMITS, undefined);
+    const before = new Map(stored);
+    const records = recordsOf({ stored });
+    const { message } = await rejects(
+      recover(records, LIMITS, layouts.node),
+      'ERR_SNOWFLAKE_STORE',
+    );
+    assert.match(
+      message,
+      /Check its name: this store has orders\. If all its records were lost, pass --lost\. If there never/,
+    );
+    assert.deepEqual(stored, before);
+    const started = Date.now();
+    for (const limits of [LIMITS, {}]) {
+      const { namespace } = await recover(records, limits, layouts.node, true);
+      assert.ok(endOf(namespace.floor) >= started + REACH);
     }
   });
 
@@ -427,6 +448,11 @@ describe('records', () => {
     stored.delete('default/namespace');
     const refused = await rejects(created(stored), 'ERR_SNOWFLAKE_STORE');
     assert.match(refused.message, /is not new: .*Leave out --new/);
+    const { message } = await rejects(
+      recover(recordsOf({ stored }), {}, undefined),
+      'ERR_SNOWFLAKE_STORE',
+    );
+    assert.match(message, /the record of the namespace is gone\. Pass .*: --layout, --ttl/);
     const { holders } = await recover(recordsOf({ stored }), LIMITS, layouts.node);
     const { buckets } = await namespaceIn(stored);
     assert.deepEqual([holders, buckets], [1, String(datacenterOf(stored))]);
@@ -489,7 +515,7 @@ describe('records', () => {
     const look = () => rejects(readStore(other), 'ERR_SNOWFLAKE_STORE');
     assert.match(
       (await look()).message,
-      /^memory:ordrs has no record .*Check its name\. The first/,
+      /^memory:ordrs has no record .*Check its name\. If it was lost: .*\. Otherwise the first/,
     );
     for (const namespace of ['orders', 'default', 'a.b']) {
       await create(new Records(memory({ stored, namespace })), LIMITS, undefined);
@@ -498,6 +524,12 @@ describe('records', () => {
     assert.match((await look()).message, said);
     for (let n = 0; n < 30; n++) stored.set(`n${n}/namespace`, 'x');
     assert.match((await look()).message, /, n24 and 13 more\. /);
+    const schemas = async () => ['ids', 'a\nb'];
+    const inSql = new Records({ ...memory({ namespace: 'ordrs' }), schemas });
+    assert.match(
+      (await rejects(readStore(inSql), 'ERR_SNOWFLAKE_STORE')).message,
+      /Check its name and schema: this store has schema a\\u000ab, schema ids\. /,
+    );
     // It may name none, or fail to.
     for (const [namespaces, said] of [
       [undefined, /Check its name\. /],

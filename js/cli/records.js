@@ -24,6 +24,7 @@
 
 const { SnowFlakeError, unwrap } = require('../messages/errors.js');
 const { urlOf } = require('../messages/faults.js');
+const { printable } = require('../messages/secrets.js');
 const { layoutKey } = require('../ids/layout-key.js');
 const { layouts } = require('../ids/layouts.js');
 const { closeRegister } = require('../lease/calls.js');
@@ -48,9 +49,19 @@ const RESOLUTION_MS = 500;
 /** The most tries of a change while other processes change the same record. A holder renews thrice in a ttl. */
 const MAX_TRIES = 20;
 
-/** The most names of other namespaces in an error, and what a name is. */
+/** The most names of other namespaces, and of schemas, in an error, and what a name of a namespace is. */
 const MOST_NAMES = 20;
 const NAME = /^[\w.-]{1,64}$/;
+
+/**
+ * The first of many names, and how many more there are.
+ * @param {string[]} names
+ */
+function shorten(names) {
+  const more = names.length - MOST_NAMES;
+  if (more <= 0) return names;
+  return [...names.slice(0, MOST_NAMES - 1), `${names[MOST_NAMES - 1]} and ${more} more`];
+}
 
 /** The key of the namespace's own record. */
 const KEY = /** @type {const} */ ('namespace');
@@ -275,12 +286,22 @@ class Records {
     return { found, unread };
   }
 
-  /** The other namespaces of the store, as far as it tells. */
-  async #others() {
+  /**
+   * Names of the store, as far as it tells.
+   * @param {'namespaces' | 'schemas'} call
+   */
+  async #names(call) {
     /** @type {(signal: AbortSignal) => Promise<string[]>} */
-    const find = async (signal) => (await this.#register.namespaces?.({ signal })) ?? [];
+    const find = async (signal) => (await this.#register[call]?.({ signal })) ?? [];
     const names = await runWithin(CALL_MS, find).catch(() => /** @type {string[]} */ ([]));
-    return names.filter((name) => NAME.test(name)).sort();
+    return names.sort();
+  }
+
+  /** The other namespaces of the store, and the other schemas of its database that have records. */
+  async #others() {
+    const names = (await this.#names('namespaces')).filter((name) => NAME.test(name));
+    const schemas = (await this.#names('schemas')).map((name) => `schema ${printable(name)}`);
+    return [...shorten(names), ...shorten(schemas)];
   }
 
   /**
@@ -288,11 +309,10 @@ class Records {
    * @param {string} advice what to do then
    */
   async missing(advice) {
-    const names = await this.#others();
-    const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : '';
-    const others = `: this store has ${names.slice(0, MOST_NAMES).join(', ')}${more}`;
-    const name = this.isDirectory ? 'path' : 'name';
-    const what = `${this.name} has no record of a namespace. Check its ${name}${names.length > 0 ? others : ''}. ${advice}`;
+    const others = await this.#others();
+    const has = others.length > 0 ? `: this store has ${others.join(', ')}` : '';
+    const name = this.#register.schemas === undefined ? 'name' : 'name and schema';
+    const what = `${this.name} has no record of a namespace. Check its ${this.isDirectory ? 'path' : name}${has}. ${advice}`;
     return new SnowFlakeError('ERR_SNOWFLAKE_STORE', what);
   }
 
@@ -345,18 +365,19 @@ function asJson({ id, layout, ttl, maxClockSkew, maxAhead, floor }) {
 /**
  * @param {string} store its name
  * @param {Namespace} namespace
- * @param {number} [now] the store's clock
+ * @param {number} [now] the store's clock; without it, the floor is left out
  */
-function namespaceLines(store, namespace, now = Number.MAX_VALUE) {
+function namespaceLines(store, namespace, now) {
   const { id, layout, ttl, maxClockSkew, maxAhead, floor } = asJson(namespace);
   const word = layoutWord(namespace.layout);
-  const wait = (floor ?? 0) > now ? ` (${distance(floor ?? 0, now)})` : '';
+  const wait = (floor ?? 0) > (now ?? 0) ? ` (${distance(floor ?? 0, now ?? 0)})` : '';
+  const shown = floor === null ? 'none' : `${moment(floor)}${wait}`;
   return table([
     ['store', store],
     ['namespace ID', id],
     ['layout', word === layout ? word : `${word} (${layout})`],
     ['limits', `ttl ${ttl} ms, maxClockSkew ${maxClockSkew} ms, maxAhead ${maxAhead} ms`],
-    ['floor', floor === null ? 'none' : `${moment(floor)}${wait}`],
+    ...(now === undefined ? [] : [['floor', shown]]),
   ]);
 }
 

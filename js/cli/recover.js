@@ -16,7 +16,7 @@
  * What a recover has done so far: the records that it replaced, those that nobody can use, and the number of the holders.
  * @typedef {{ replaced: string[], unusable: string[], holders: number }} Seen
  *
- * What it has done in the end, and when all holders issue again.
+ * What it has done in the end, and when all holders generate IDs again.
  * @typedef {Seen & { latest: number }} Done
  */
 
@@ -25,42 +25,47 @@ const { layoutKey } = require('../ids/layout-key.js');
 const { DIRECTORY_LIMITS, LIMIT_RANGES, readLeaseOptions } = require('../generator/options.js');
 const native = require('../runtime/native.js');
 const { formatConflict } = require('../stores/failures.js');
-const { moment } = require('../runtime/time.js');
 const { LAYOUT_HELP, LAYOUT_OPTIONS, readLayoutFlags, readWholeNumber } = require('./flags.js');
 const records = require('./records.js');
 const { STORE_OPTIONS, URL_HELP, readStoreUrl } = require('./store-url.js');
+const { second } = require('./words.js');
 
 const { KEY, newId } = records;
 
 const help = `Usage: snowdrift recover URL [options]
 
-Raises the floor of a namespace above all IDs that its holders may have issued. Run it before new
-processes start, after: a restore from a backup; a promoted replica that lagged; deleted tables,
+Raises the floor of a namespace above all IDs that its holders may have generated. Run it before
+new processes start, after: a restore from a backup; a promoted replica that lagged; deleted tables,
 keys, nodes or files; damaged records; a clock that was ahead. An extra run costs only another wait.
 
-Each holder loses its worker ID at its next renewal, within 0.6 x ttl, and continues by itself
-ttl + 2 x maxClockSkew + maxAhead later, by its clock. It prints when all holders issue again.
+New processes generate IDs after ttl + 2 x maxClockSkew + maxAhead. A living holder stops at its
+next renewal, within 0.6 x ttl, and continues by itself as much later. It prints both times.
 
 Limits, by default the highest that a holder has recorded. If holders got higher ones after the
 backup, pass these. If the record of the namespace is gone or damaged, pass all and --layout:
   --ttl MS              the largest ttl of a holder
   --max-clock-skew MS   the largest maxClockSkew of a holder
   --max-ahead MS        the largest maxAhead of a holder
+  --lost                needed if the store has no record of the namespace: you confirm that all are
+                        lost, and that the database, schema and namespace of the URL are right
 
 Creation:
   --new                 creates a namespace ahead, so that the first holders on Redis need not wait,
                         with the limits of a lease or those that you pass. You confirm that no
-                        namespace of this name has ever issued IDs of this layout: if one did, its
-                        IDs can be issued again
+                        namespace of this name has ever issued IDs of this layout: if one did, IDs
+                        can repeat
 
 Output:
-  --json                prints one object: the namespace; floor, and latest, by when all holders
-                        issue again, in Unix ms; holders, their number; replaced, the damaged
-                        records; unusable, records that nobody can use
+  --json                prints one object: the namespace; floor, and latest, by when living holders
+                        continue, in Unix ms; holders, their number; replaced, the damaged records;
+                        unusable, records that nobody can use
 
 ${URL_HELP}
 
 ${LAYOUT_HELP}`;
+
+/** The part of a ttl after which each living holder has renewed. */
+const RENEWAL = 0.6;
 
 /** The flag of each limit. */
 const LIMITS = /** @type {const} */ ([
@@ -76,6 +81,7 @@ const options = /** @type {const} */ ({
   'max-clock-skew': { type: 'string' },
   'max-ahead': { type: 'string' },
   new: { type: 'boolean' },
+  lost: { type: 'boolean' },
 });
 
 /**
@@ -101,7 +107,10 @@ function readLimitFlags(flags) {
 async function run(flags, positionals, { show, usage }) {
   const url = readStoreUrl('recover', positionals, usage);
   const [given, layout] = [readLimitFlags(flags), readLayoutFlags(flags)];
-  const isNew = flags.new === true;
+  const { new: isNew = false, lost: isLost = false } = flags;
+  if (isNew && isLost) {
+    throw usage('--new is for a namespace that never was, --lost for one that was: leave out one');
+  }
   let name = '';
   /** @type {(store: Store) => Promise<{ namespace: Namespace } & Partial<Done>>} */
   const change = async (store) => {
@@ -109,25 +118,37 @@ async function run(flags, positionals, { show, usage }) {
     /** @type {Partial<Limits>} */
     const { ttl = store.ttl, maxClockSkew } = store.isDirectory ? DIRECTORY_LIMITS : {};
     if (isNew) return await create(store, { ttl, maxClockSkew, ...given }, layout);
-    return await recover(store, { maxClockSkew, ...given }, layout);
+    return await recover(store, { maxClockSkew, ...given }, layout, isLost);
   };
   const { namespace, ...more } = await records.withRecords(url, change);
-  const notes = isNew ? [] : notesOf(namespace, /** @type {Done} */ (more));
+  const notes = isNew ? NEW : notesOf(namespace, /** @type {Done} */ (more));
   show({ ...records.asJson(namespace), ...more }, () =>
     [...records.namespaceLines(name, namespace), ...notes].join('\n'),
   );
 }
 
+const NEW = ['', 'Processes that you start now generate IDs at once.'];
+
+/** The next whole second. @param {number} unixMs */
+const secondAfter = (unixMs) => second(Math.ceil(unixMs / 1000) * 1000);
+
 /**
  * @param {Namespace} namespace
  * @param {Done} done
  */
-function notesOf({ layout, floor }, { latest, holders, replaced, unusable }) {
+function notesOf(
+  { layout, floor, ttl, reach, maxClockSkew },
+  { latest, holders, replaced, unusable },
+) {
+  // A bucket got its floor later than the namespace.
+  const last = latest - maxClockSkew - RENEWAL * ttl;
+  const first = secondAfter(Math.max(unwrap(native.tickEnd(layout, floor)), last));
   const ids = `${holders} worker ID${holders === 1 ? '' : 's'}`;
-  const living = `The holders of ${ids}, if they did not end, issue again by ${moment(latest)}, if the store answers them.`;
+  const stopped = secondAfter(latest - reach - maxClockSkew);
+  const living = `Living holders of ${ids} stop by ${stopped} and continue by ${secondAfter(latest)}, if the store answers them.`;
   return [
     '',
-    `The first IDs have times after ${records.momentOf(layout, floor)}.`,
+    `Processes that you start now generate IDs from ${first}.`,
     ...(holders > 0 ? [living] : []),
     ...replaced.map((what) => `Replaced ${what}.`),
     ...unusable.map((what) => `No lease uses ${what}.`),
@@ -178,15 +199,16 @@ const deleted = (/** @type {Store} */ store) =>
  * @param {Store} store
  * @param {Partial<Limits>} limits those that were given
  * @param {Layout | undefined} layout if it was given
+ * @param {boolean} [isLost] whether the user confirms that a namespace without any record is lost
  */
-async function recover(store, limits, layout) {
+async function recover(store, limits, layout, isLost = false) {
   /** @type {Seen} */
   const seen = { replaced: [], unusable: [], holders: 0 };
   const given = LIMITS.map(([name]) => limits[name] ?? 0);
   let before = /** @type {Namespace | Unreadable | undefined} */ (undefined);
   const text = await store.change(KEY, async (record) => {
     before = records.namespaceIn(record);
-    const old = await textBefore(store, before, limits, layout);
+    const old = await textBefore(store, before, limits, layout, isLost);
     const more = await uncounted(store, old);
     const now = await store.latestNow();
     return /** @type {string} */ (native.recoveredNamespaceText(old, newId(), given, more, now));
@@ -214,8 +236,9 @@ async function recover(store, limits, layout) {
  * @param {Namespace | Unreadable | undefined} found
  * @param {Partial<Limits>} limits those that were given
  * @param {Layout | undefined} layout if it was given
+ * @param {boolean} isLost
  */
-async function textBefore(store, found, limits, layout) {
+async function textBefore(store, found, limits, layout, isLost) {
   if (found?.kind === 'unreadable' && found.isOther) {
     throw found.failure ?? formatConflict(store.name, `the key ${KEY}`);
   }
@@ -229,16 +252,29 @@ async function textBefore(store, found, limits, layout) {
   const missing = LIMITS.filter(([name]) => limits[name] === undefined);
   const needed = missing.map(([, flag]) => `--${flag}`);
   if (layout === undefined) needed.unshift('--layout');
-  if (needed.length === 0) return store.newNamespace(layout, /** @type {Limits} */ (limits));
-  const advice = `Pass the values of its holders: ${needed.join(', ')}. Values that are too small can cause duplicates`;
-  if (found === undefined) {
+  const isWhole = needed.length === 0;
+  // Nothing shows that the URL is the right one: a namespace of another name or schema may be meant.
+  const isAbsent = found === undefined && !isLost && !(await hasBuckets(store, layout));
+  if (isWhole && !isAbsent) return store.newNamespace(layout, /** @type {Limits} */ (limits));
+  const values = `the values of its holders: ${needed.join(', ')}. Values that are too small can cause duplicates`;
+  if (isAbsent) {
+    const more = isWhole ? '' : ` and ${values}`;
     throw await store.missing(
-      `${advice}. If there never was a namespace, nothing needs to be recovered`,
+      `If all its records were lost, pass --lost${more}. If there never was a namespace, nothing needs to be recovered`,
     );
   }
-  const what = `${store.name}: the record of the namespace ${records.reasonOf(found)}. ${advice}`;
+  const why = found === undefined ? 'is gone' : records.reasonOf(found);
+  const what = `${store.name}: the record of the namespace ${why}. Pass ${values}`;
   throw new SnowFlakeError('ERR_SNOWFLAKE_STORE', what);
 }
+
+/**
+ * Whether the store has buckets of a namespace whose own record is gone, as far as they are looked for.
+ * @param {Store} store
+ * @param {Layout | undefined} layout
+ */
+const hasBuckets = async (store, layout) =>
+  (await uncounted(store, store.newNamespace(layout))).length > 0;
 
 /**
  * Whether a key of a file is of the layout of a namespace.
@@ -328,13 +364,13 @@ function noteBucket({ lines, damaged }, text, place, isWritten, seen) {
 }
 
 /**
- * When all holders issue again, Unix ms: one notices within half a ttl, of a directory within 0.57 ttl, and starts above its
+ * When all holders generate IDs again, Unix ms: one notices within half a ttl, of a directory within 0.57 ttl, and starts above its
  * horizon of then, which its clock passes later by up to maxClockSkew.
  * @param {Store} store
  * @param {Namespace} namespace
  */
 async function latestOf(store, { layout, ttl, maxClockSkew, reach }) {
-  const latest = (await store.latestNow()) + 0.6 * ttl + reach + maxClockSkew;
+  const latest = (await store.latestNow()) + RENEWAL * ttl + reach + maxClockSkew;
   return records.endOf(layout, unwrap(native.tickAt(layout, latest)));
 }
 

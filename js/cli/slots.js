@@ -144,7 +144,7 @@ async function readStore(records, datacenterId) {
   }
   if (slots.length > 0) return { slots, fault: LOST, now };
   throw await records.missing(
-    `The first lease creates it, or snowdrift recover ${records.url} --new does`,
+    `If it was lost: snowdrift help recover. Otherwise the first lease creates it, or snowdrift recover ${records.url} --new does`,
   );
 }
 

@@ -21,8 +21,8 @@ const FILE_HELP = `  --lease-file FILE     holds the URL, and keeps a password o
 
 const URL_HELP = `Store:
   URL                   postgres://..., mysql://..., redis://..., mongodb://..., etcd://...,
-                        zookeeper://..., with ?namespace=NAME for another namespace than 'default';
-                        or file:///..., a directory of leases or of state. Default: that of
+                        zookeeper://..., with ?namespace=NAME and ?schema=NAME as the leases have
+                        them; or file:///..., a directory of leases or of state. Default: that of
                         --lease-file, or of the environment variable SNOWDRIFT_LEASE
 ${FILE_HELP}`;
 

@@ -182,7 +182,7 @@ class Fleet {
     const { timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits } = this.#layout;
     const bits = [timestampBits, datacenterBits, workerBits, clockBackBits, sequenceBits];
     const terms = ['--ttl', TTL, '--max-clock-skew', SKEW, '--max-ahead', AHEAD].map(String);
-    const args = ['recover', this.#server.url, ...terms, '--layout', bits.join('/')];
+    const args = ['recover', this.#server.url, ...terms, '--lost', '--layout', bits.join('/')];
     await promisify(execFile)(process.execPath, [MAIN, ...args]);
   }
 
