@@ -497,9 +497,9 @@ declare abstract class Generator {
   /**
    * Decodes an ID by this instance's layout.
    *
-   * @param id a bigint or a string of decimal digits, 0 to 2^63 - 1. `ids.map(flake.parse)` works. A number is refused: it
-   *   holds only 53 bits, so it may already be another ID. With a layout of at most 53 bits, it is accepted, too: in TypeScript,
-   *   `SnowFlake.parse(id, 'safe')`
+   * @param id a bigint or a string of decimal digits without leading zeros, 0 to 2^63 - 1. `ids.map(flake.parse)` works. A
+   *   number is refused: it holds only 53 bits, so it may already be another ID. With a layout of at most 53 bits, it is
+   *   accepted, too: in TypeScript, `SnowFlake.parse(id, 'safe')`
    * @throws `ERR_SNOWFLAKE_INVALID_ID`
    */
   parse(this: void, id: bigint | string): ParsedId;

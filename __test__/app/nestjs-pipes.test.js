@@ -55,7 +55,7 @@ test('an ID passes in the form that is asked for', () => {
 
 test('anything else is a BadRequestException, which names the parameter and repeats no value', () => {
   const pipe = new ParseSnowFlakePipe();
-  const message = 'id must be an ID: a string of decimal digits';
+  const message = 'id must be an ID: decimal digits without leading zeros';
   for (const value of OTHERS) {
     const answer = answerOf(BadRequestException, () => pipe.transform(value, param('id')));
     assert.deepEqual(answer, { message, error: 'Bad Request', statusCode: 400 });

@@ -81,6 +81,8 @@ test('layout shows what bit widths allow', async () => {
   assert.match(stdout, /256: 8 datacenters x 32 workers/);
   assert.match(stdout, /4,096 per tick and node, 4,096,000 per second/);
   assert.match(stdout, /\ndigits +(19 from 2027-08-22T03:22:59\.101Z: .* decimal text|no more)/);
+  const { stdout: slow } = await run(['layout', '28/0/22/0/12@4097000']);
+  assert.match(slow, /\nIDs +4,096 per tick and node\n/);
   const all = await json('layout');
   assert.deepEqual(all.node.digits.at(-1), { digits: 19, from: '2027-08-22T03:22:59.101Z' });
   assert.deepEqual(Object.keys(all), ['node', 'twitter', 'uid', 'discord', 'safe']);
@@ -152,6 +154,7 @@ test('wrong usage exits with 2 and says what to do; a failure exits with 1', asy
     [['recover', 'redis://localhost', '--ttl', '5'], 2, /--ttl must be a whole number from 1000/],
     [['slots', 'file:///no/such'], 1, /ERR_SNOWFLAKE_STORE: .*\/no\/such.* Check the path/],
     [['parse'], 2, /parse needs an ID/],
+    [['parse', '007'], 1, /decimal digits without leading zeros, from 0 to .*; it is '007'/],
     [['parse', '12', '1.5'], 1, /ERR_SNOWFLAKE_INVALID_ID: .*it is '1\.5'/],
     [['parse', '1', '--layout', 'mastodon'], 2, /the layout must be node, twitter/],
     [['layout', '99/1/1'], 2, /must be node, .* or five numbers of bits, .* it is '99\/1\/1'/],
@@ -363,6 +366,14 @@ test('an error repeats only the beginning of a long argument', async () => {
     const { code, stderr } = await run(args);
     assert.equal(code, 2, args[0]);
     assert.ok(stderr.length < 500, `${args[0]}: ${stderr.length} characters`);
+  }
+});
+
+test('help slots explains what slots shows', async () => {
+  const { stdout } = await run(['help', 'slots']);
+  const words = ['held', 'free', 'unusable', 'namespace ID', 'limits', 'floor', 'IDs up to'];
+  for (const word of [...words, 'lease', 'instances', 'page']) {
+    assert.match(stdout, new RegExp(`^  ${word} +[a-z]`, 'm'));
   }
 });
 

@@ -159,6 +159,11 @@ describe('serve', () => {
     ]) {
       checkValue((await ask(port, method, path)).body, api.components.schemas.Problem, api);
     }
+    const digits = new RegExp(api.components.schemas.Id.pattern);
+    const passing = ['0', '7', '9223372036854775807', '', '007', '00', 'x'].filter((one) =>
+      digits.test(one),
+    );
+    assert.deepEqual(passing, ['0', '7', '9223372036854775807']);
     // Each path of the description is served, and no other.
     const served = [id, ids, '/parse/{id}', '/node', health, '/metrics', '/openapi.json'];
     assert.deepEqual(Object.keys(api.paths), served.slice(0, -1));

@@ -57,7 +57,7 @@ async function answersByHttp() {
     const url = `http://127.0.0.1:${app.getHttpServer().address().port}`;
     const answer = async (path) => await (await fetch(url + path)).json();
     assert.deepEqual(await answer(`/users/${ID}`), { id: ID });
-    const message = 'id must be an ID: a string of decimal digits';
+    const message = 'id must be an ID: decimal digits without leading zeros';
     assert.deepEqual(await answer('/users/007'), {
       message,
       error: 'Bad Request',

@@ -75,6 +75,9 @@ function format(name, capacity) {
     capacity.yearsLeft === 0
       ? 'none: its timestamp has overflowed, choose a later epoch'
       : undefined;
+  // Of long ticks, a rounded number of IDs per second would be 0.
+  const rate =
+    capacity.idsPerSecond === '0' ? '' : `, ${grouped(capacity.idsPerSecond)} per second`;
   const rows = table([
     [
       'bits',
@@ -87,10 +90,7 @@ function format(name, capacity) {
       'nodes',
       `${grouped(capacity.nodes)}: ${counted(capacity.datacenters, 'datacenter')} x ${counted(capacity.workers, 'worker')}`,
     ],
-    [
-      'IDs',
-      `${grouped(capacity.idsPerTick)} per tick and node, ${grouped(capacity.idsPerSecond)} per second`,
-    ],
+    ['IDs', `${grouped(capacity.idsPerTick)} per tick and node${rate}`],
     ['clock-back', `${counted(capacity.clockRollbacks, 'clock rollback')} tolerated at once`],
     ['digits', nextLength(capacity)],
   ]);

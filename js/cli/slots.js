@@ -68,10 +68,22 @@ use which worker ID. It changes nothing.
 ${URL_HELP}
 
 A worker ID is
-  held      by a process, or by one that did not release it, until maxClockSkew after it expired
-  free      released, or expired for longer; in a directory, its processes have ended. Worker IDs
-            that nobody ever held are not listed
-  unusable  its record or file cannot be read, is damaged, or has times that no holder can have`;
+  held          by a process, or by one that did not release it, until maxClockSkew after it expired
+  free          released, or expired for longer; in a directory, its processes have ended. Worker
+                IDs that nobody ever held are not listed
+  unusable      its record or file cannot be read, is damaged, or has times that no holder can have
+
+Of a store:
+  namespace ID  a random number. After snowdrift recover, or a loss, it is another one
+  limits        the highest that a holder has recorded: snowdrift recover uses them
+  floor         the IDs of new holders have later times
+  IDs up to     the ceiling: IDs of the hold can have times up to this. Shown if far after expires
+
+Of this host:
+  lease         when the lease of the page expires unless this host renews it; none: no lease
+  instances     the open generators of the process
+  page          the file that the processes of a node share. It outlives them, so that a restart
+                repeats no ID: do not delete it. A reboot deletes all pages`;
 
 const options = /** @type {const} */ ({
   ...STORE_OPTIONS,

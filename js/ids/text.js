@@ -36,7 +36,7 @@ function idOf(id, bits = MOST_BITS) {
  * @param {Show} show returns a value as text
  */
 function idFault(id, bits = MOST_BITS, show) {
-  const what = 'an ID must be a bigint or a string of decimal digits';
+  const what = 'an ID must be a bigint or a string of decimal digits without leading zeros';
   const isNumber = bits <= NUMBER_BITS;
   if (!isNumber && Number.isInteger(id)) {
     return `${what}; it is the number ${id}, which may be rounded: pass the string or the bigint that it comes from`;

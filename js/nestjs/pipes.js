@@ -114,7 +114,10 @@ class ParseSnowFlakePipe {
    * @param {{ data?: string | undefined }} [metadata]
    */
   transform(value, { data } = NONE) {
-    return this.#read(value, `${data ?? 'the value'} must be an ID: a string of decimal digits`);
+    return this.#read(
+      value,
+      `${data ?? 'the value'} must be an ID: decimal digits without leading zeros`,
+    );
   }
 }
 

@@ -11,7 +11,7 @@ const object = (/** @type {object} */ properties, required = Object.keys(propert
 });
 
 const SCHEMAS = {
-  Id: { type: 'string', pattern: '^[0-9]{1,19}$', examples: ['900833463518117888'] },
+  Id: { type: 'string', pattern: '^(0|[1-9][0-9]{0,18})$', examples: ['900833463518117888'] },
   Problem: object(
     {
       title: { type: 'string' },

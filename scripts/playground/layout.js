@@ -81,12 +81,19 @@ function showControls(layout, capacity) {
   }
 }
 
+/** A node's IDs per second, or per tick where those are less than one. */
+function rateOf({ idsPerSecond, idsPerTick }) {
+  const isSlow = idsPerSecond === '0';
+  return { rate: grouped(isSlow ? idsPerTick : idsPerSecond), unit: isSlow ? 'tick' : 'second' };
+}
+
 function figures(layout, capacity) {
   const { yearsLeft, ends, clockRollbacks, unusedBits } = capacity;
   const isOver = yearsLeft === 0;
   const total = widthOf(layout);
   const day = ends?.split('T')[0];
   const end = day ? element('time', { dateTime: ends }, day) : 'beyond all dates';
+  const { rate, unit } = rateOf(capacity);
   const rows = [
     [
       'years left',
@@ -101,8 +108,8 @@ function figures(layout, capacity) {
       `${many(capacity.datacenters, 'datacenter')} x ${many(capacity.workers, 'worker')}`,
     ],
     [
-      'IDs per second and node',
-      grouped(capacity.idsPerSecond),
+      `IDs per ${unit} and node`,
+      rate,
       `${grouped(capacity.idsPerTick)} per tick of ${grouped(layout.tickMs)} ms`,
     ],
     [
@@ -169,10 +176,11 @@ function showLayout(layout, name) {
     return;
   }
   const { yearsLeft, ends, epoch } = capacity;
+  const { rate, unit } = rateOf(capacity);
   const left = yearsLeft === 0 ? 'No years left' : `${years(yearsLeft)} years left`;
   showText(
     'layout-summary',
-    `${left}, ${many(capacity.nodes, 'node')}, ${grouped(capacity.idsPerSecond)} IDs per second and node.`,
+    `${left}, ${many(capacity.nodes, 'node')}, ${rate} IDs per ${unit} and node.`,
   );
   byId('figures').replaceChildren(...figures(layout, capacity));
   const gone = Math.min(1, Math.max(0, 1 - yearsLeft / capacity.years));
