@@ -23,7 +23,7 @@ const { setTimeout: sleep } = require('node:timers/promises');
 const { Client } = require('pg');
 const { parseAllDocuments } = require('yaml');
 
-require('../support/own-directory.js');
+const { createDirectory } = require('../support/own-directory.js');
 const { storm } = require('../support/amount.js');
 const { countDuplicates, layouts, SnowFlake } = require('../support/support.js');
 const { Server, freePort, missing } = require('../support/lease/servers.js');
@@ -198,6 +198,8 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
     const read = blockWith('curl -d item=tea').replace(ID, /"id":"(\d+)"/.exec(customer)[1]);
     const { printed: answers } = await run(read);
     for (const line of shown(read)) assert.ok(shape(answers).includes(line), answers);
+    const { status } = await ask(port, 'POST', '/customers', { name: 'A\0da' });
+    assert.equal(status, 400);
     const held = await heldSlots('local');
     assert.deepEqual(
       held.map((slot) => slot.workerId),
@@ -271,6 +273,17 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
     await holder.query('COMMIT');
     assert.deepEqual(await child.ended, [0, null], child.output);
     await Promise.all([holder.end(), builder.end()]);
+  });
+
+  test('a user without the right to create schemas migrates where there is one', async () => {
+    await query(server.url, 'CREATE ROLE shop LOGIN');
+    await query(server.url, 'CREATE DATABASE granted');
+    const url = Object.assign(new URL(server.url), { pathname: '/granted' });
+    await query(url.href, 'CREATE SCHEMA ids AUTHORIZATION shop');
+    await query(url.href, 'GRANT CREATE ON SCHEMA public TO shop');
+    const env = { DATABASE_URL: Object.assign(url, { username: 'shop' }).href };
+    const child = start('node', ['dist/migrate.js'], { env });
+    assert.deepEqual(await child.ended, [0, null], child.output);
   });
 
   for (const program of ['migrate', 'main']) {
@@ -363,13 +376,22 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
       assert.deepEqual([now.workerId, others], [slot.workerId, []]);
     });
 
-    test('end by SIGTERM to the primary, and release the slot', async () => {
-      const pids = pidsOfWorkers();
-      primary.kill('SIGTERM');
-      assert.deepEqual(await primary.ended, [0, null]);
-      for (const pid of pids) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
-      assert.deepEqual(await heldSlots('local'), []);
-    });
+    const ends = {
+      'SIGTERM to the primary': () => primary.kill('SIGTERM'),
+      'SIGINT to the primary': () => primary.kill('SIGINT'),
+      'Ctrl-C': () => process.kill(-primary.pid, 'SIGINT'),
+    };
+    for (const [name, end] of Object.entries(ends)) {
+      test(`end by ${name}, and release the slot`, async () => {
+        if (primary.exitCode !== null) await startPrimary();
+        const pids = pidsOfWorkers();
+        end();
+        assert.deepEqual(await primary.ended, [0, null], primary.output);
+        assert.doesNotMatch(primary.output, /EPIPE/);
+        for (const pid of pids) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+        assert.deepEqual(await heldSlots('local'), []);
+      });
+    }
 
     test('after a restart, generate IDs above all others, none of them a duplicate', async () => {
       const highest = ids.map(BigInt).reduce((a, b) => (a > b ? a : b));
@@ -398,9 +420,35 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
   async function obey(command) {
     const [, tag] = /^docker build --tag (\S+) \.$/.exec(command) ?? [];
     const [, file] = /^kubectl apply -f (\S+)$/.exec(command) ?? [];
+    const [, job] = /^kubectl create -f (\S+)$/.exec(command) ?? [];
+    const [, count] = /^kubectl scale deployment\/shop --replicas=(\d)$/.exec(command) ?? [];
     if (tag) await build(tag);
     else if (file) await apply(file);
-    else assert.match(command, /^kubectl (rollout status|exec|port-forward) /);
+    else if (job) await create(job);
+    else if (count === '0') assertServed(await deployment.stop(LAST));
+    else if (count) {
+      await deployment.restart();
+      assert.equal(deployment.pods.length, Number(count));
+    } else {
+      assert.match(command, /^kubectl (rollout status|exec|port-forward|wait|delete) /);
+    }
+  }
+
+  /** What the containers of the job have printed. */
+  let recovered;
+
+  async function create(file) {
+    const [{ kind, metadata, spec }] = manifests(file);
+    const [{ image: tag, command, envFrom }] = spec.template.spec.containers;
+    assert.deepEqual([kind, metadata.name], ['Job', 'recover']);
+    const { folder: cwd, env } = images.get(tag);
+    const [program, ...args] = command;
+    const child = start(program, args, {
+      cwd,
+      env: { ...env, ...secrets[envFrom[0].secretRef.name], SNOWDRIFT_SHARED: createDirectory() },
+    });
+    assert.deepEqual(await child.ended, [0, null], child.output);
+    recovered = child.output;
   }
 
   const assertServed = (replies) =>
@@ -488,7 +536,7 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
   };
 
   test('three pods start at once, each with a worker ID of its own', async () => {
-    for (const text of ['docker build', 'kubectl port-forward']) {
+    for (const text of ['docker build --tag shop:1', 'kubectl port-forward']) {
       const { asked } = await run(blockWith(text));
       for (const command of asked) await obey(command);
     }
@@ -496,6 +544,7 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
     await underLoad(async () => {
       while (customers.length < 100) await sleep(20);
     });
+    await query(databases.cluster, 'CREATE TABLE backup AS SELECT * FROM ids.snowdrift_records');
     const { printed } = await run(blockWith('kubectl exec'), ofPods());
     assert.equal(printed.match(/^1 .* held /gm).length, 3, printed);
   });
@@ -520,9 +569,9 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
     );
     writeFileSync(path, changed);
     await run(blockWith('npm run generate'), { env: { DATABASE_URL: databases.local } });
-    await build('shop:2');
     const before = refused.length;
     const { asked } = await run(blockWith('sed '));
+    await obey(asked.shift());
     await underLoad(async () => {
       for (const command of asked) await obey(command);
     });
@@ -530,6 +579,26 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
     assertDifferentWorkers();
     const { body } = await deployment.ask('GET', `/customers/${customers.at(-1).id}`);
     assert.equal(body.orders[0].note, null);
+  });
+
+  const inCluster = (sql) => query(databases.cluster, sql);
+
+  test('after a restore of the leases, no ID is below those before', async () => {
+    await inCluster('TRUNCATE ids.snowdrift_records');
+    await inCluster('INSERT INTO ids.snowdrift_records SELECT * FROM backup');
+    const begun = Date.now();
+    for (const text of ['--replicas=0', 'recover.yaml']) {
+      const { asked } = await run(blockWith(text));
+      for (const command of asked) await obey(command);
+    }
+    const [, floor] = /^floor +(\S+)$/m.exec(recovered);
+    assert.ok(Date.parse(floor) > begun, recovered);
+    assertDifferentWorkers();
+    await underLoad(async () => {
+      const before = customers.length;
+      while (customers.length < before + 20) await sleep(20);
+    });
+    assert.ok(SnowFlake.parse(customers.at(-1).id, layouts.node).date > new Date(floor));
   });
 
   test('reads are exact, and no ID is a duplicate', async (t) => {

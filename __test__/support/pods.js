@@ -148,7 +148,13 @@ class Deployment {
     this.#spec = spec;
     this.#image = image;
     this.#secrets = secrets;
-    this.pods = await Promise.all(Array.from({ length: spec.replicas }, () => this.#startPod()));
+    await this.restart();
+  }
+
+  /** After a stop. Resolves when all replicas are ready. */
+  async restart() {
+    const starts = Array.from({ length: this.#spec.replicas }, () => this.#startPod());
+    this.pods = await Promise.all(starts);
   }
 
   #startPod() {

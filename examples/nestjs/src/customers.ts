@@ -1,6 +1,6 @@
 import { Body, Controller, Get, NotFoundException, Param, Post } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { IsString, Length } from 'class-validator';
+import { IsString, Length, NotContains } from 'class-validator';
 import { ParseSnowFlakePipe } from 'snowdrift/nestjs';
 import { Repository } from 'typeorm';
 import { Customer, Order } from './entities.js';
@@ -8,12 +8,14 @@ import { Customer, Order } from './entities.js';
 class NewCustomer {
   @IsString()
   @Length(1, 200)
+  @NotContains('\0') // PostgreSQL refuses it
   name!: string;
 }
 
 class NewOrder {
   @IsString()
   @Length(1, 200)
+  @NotContains('\0')
   item!: string;
 }
 

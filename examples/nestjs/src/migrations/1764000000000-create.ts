@@ -3,7 +3,11 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 /** As `npm run generate` wrote it, and the schema of leases. */
 export class Create1764000000000 implements MigrationInterface {
   async up(runner: QueryRunner) {
-    await runner.query('CREATE SCHEMA IF NOT EXISTS "ids"'); // snowdrift creates its table there
+    // snowdrift creates its table there. IF NOT EXISTS needs the right to create schemas also where there is one.
+    const [{ isMissing }] = await runner.query(
+      `SELECT to_regnamespace('ids') IS NULL AS "isMissing"`,
+    );
+    if (isMissing) await runner.query('CREATE SCHEMA "ids"');
     await runner.query(`
       CREATE TABLE "customers" (
         "id" bigint NOT NULL,
