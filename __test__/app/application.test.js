@@ -598,7 +598,7 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
       const before = customers.length;
       while (customers.length < before + 20) await sleep(20);
     });
-    assert.ok(SnowFlake.parse(customers.at(-1).id, layouts.node).date > new Date(floor));
+    assert.ok(SnowFlake.parse(customers.at(-1).id, layouts.node).timestamp > Date.parse(floor));
   });
 
   test('reads are exact, and no ID is a duplicate', async (t) => {
