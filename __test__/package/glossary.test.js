@@ -29,7 +29,7 @@ const OTHERS = [
   /\bturns?(?= (?:\w+ ){0,2}(?:on|off)\b)/g,
   /\b(?:take|in|by) turns?\b/g,
   /\bZooKeeper nodes?\b|\bnode(?=-\w| addon|\s+or instance)/g,
-  /\bhost names?\b|\bhosts, ports\b|\bnames no host\b/g,
+  /\bhost names?\b|\bhosts, ports\b/g,
 ];
 /** Pages on which a word only has another meaning: nodes of Kubernetes, ZooKeeper and Redis Cluster; pages of a list. */
 const OTHER_PAGES = {
