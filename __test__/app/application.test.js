@@ -73,6 +73,7 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
   let port;
   /** The databases of the reader's machine and of the cluster. */
   const databases = {};
+  let created;
 
   before(async () => {
     for (const each of [folder, bin]) mkdirSync(each);
@@ -87,6 +88,9 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
       await query(server.url, `CREATE DATABASE ${name}`);
       databases[name] = Object.assign(new URL(server.url), { pathname: `/${name}` }).href;
     }
+    created = await run(blockWith('npm install'));
+    // So that most tests can run alone.
+    await run(blockWith('npm start').replace(/^npm start$/m, ''));
   });
 
   after(async () => {
@@ -169,7 +173,7 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
     });
 
   test('a reader creates it from the packed package', async () => {
-    const { asked } = await run(blockWith('npm install'));
+    const { asked } = created;
     const { username, password, pathname } = new URL(DATABASE);
     const [command, ...others] = asked;
     assert.deepEqual(others, []);
@@ -383,7 +387,7 @@ describe(PAGE, { skip, concurrency: 1 }, () => {
     };
     for (const [name, end] of Object.entries(ends)) {
       test(`end by ${name}, and release the slot`, async () => {
-        if (primary.exitCode !== null) await startPrimary();
+        if (primary?.exitCode !== null) await startPrimary();
         const pids = pidsOfWorkers();
         end();
         assert.deepEqual(await primary.ended, [0, null], primary.output);
