@@ -9,16 +9,18 @@ const { describe, test } = require('node:test');
 const { inspect } = require('node:util');
 
 require('../support/own-directory.js');
+const {
+  KEY,
+  OTHER,
+  RECORD,
+  contentOf,
+  registerObjectTests,
+  signal,
+} = require('../support/lease/objects.js');
 const { connect } = require('../../js/stores/connect.js');
 const { registerContract } = require('../../js/stores/contract.js');
 const { gcs } = require('../../js/stores/gcs.js');
 const { SnowFlake, rejects } = require('../support/support.js');
-
-const { signal } = new AbortController();
-const RECORD = { token: '0123456789abcdef', text: 'a text' };
-const OTHER = { token: 'fedcba9876543210', text: 'another' };
-const KEY = 'snowdrift/default/a';
-const text = ({ token, text }) => `${token} ${text}`;
 
 /** An error as the client makes it of a reply. */
 const failure = (code, message, response) =>
@@ -130,46 +132,31 @@ test('a write has the generation of the object whose token it has compared as it
   assert.deepEqual(writesOf(bucket), [
     {
       path,
-      content: text(RECORD),
+      content: contentOf(RECORD),
       options: { ...options, preconditionOpts: { ifGenerationMatch: 0 } },
     },
     {
-      ...{ path, content: text(OTHER) },
+      ...{ path, content: contentOf(OTHER) },
       options: { ...options, preconditionOpts: { ifGenerationMatch: generation } },
     },
   ]);
   assert.equal(bucket.sent.filter(isProbe).length, 3);
 });
 
-test('a write whose predecessor is gone sends none', async () => {
-  const { bucket, register } = open();
-  bucket.set(KEY, text(OTHER));
-  for (const before of [undefined, RECORD.token]) {
-    const reply = await register.write('a', RECORD, before, { signal });
-    assert.deepEqual([reply.isWritten, reply.found], [false, OTHER]);
-  }
-  assert.deepEqual(writesOf(bucket), []);
-});
-
-test('a write that another one overtakes returns what that has written', async () => {
-  for (const before of [undefined, RECORD.token]) {
-    const { bucket, register } = open({
-      answer(call, path) {
-        if (call === 'put' && path === KEY) bucket.set(KEY, text(OTHER));
-      },
-    });
-    if (before !== undefined) bucket.set(KEY, text(RECORD));
-    const record = { ...RECORD, token: 'a'.repeat(16) };
-    const reply = await register.write('a', record, before, { signal });
-    assert.deepEqual([reply.isWritten, reply.found], [false, OTHER]);
-  }
+registerObjectTests((onWrite = () => {}) => {
+  const { bucket, register } = open({
+    answer: (call, path) => (call === 'put' && path === KEY ? onWrite() : undefined),
+  });
+  const set = (content) => bucket.set(KEY, content);
+  const get = () => bucket.stored.get(KEY).content;
+  return { register, set, get, writes: () => writesOf(bucket) };
 });
 
 test('a write whose condition is not met, since it was done before, is written', async () => {
   const { bucket, register } = open({
     answer(call, path) {
       if (call !== 'put' || path !== KEY) return;
-      bucket.set(KEY, text(OTHER));
+      bucket.set(KEY, contentOf(OTHER));
       throw failure(412, 'conditionNotMet');
     },
   });
@@ -188,7 +175,7 @@ test('a write that comes too soon after another one is sent again', async () => 
   });
   const { isWritten } = await register.write('a', RECORD, undefined, { signal });
   assert.deepEqual([isWritten, writesOf(bucket).length], [true, 2]);
-  assert.equal(bucket.stored.get(KEY).content, text(RECORD));
+  assert.equal(bucket.stored.get(KEY).content, contentOf(RECORD));
 });
 
 test('an emulator that ignores the condition is refused at the first lease', async () => {
@@ -209,7 +196,7 @@ test('an object without a generation, or with 0, is never replaced', async () =>
   for (const generation of [undefined, '', '0', '-1', '1e3', '*']) {
     const { bucket, register } = open({
       answer: (call, path) =>
-        call === 'get' && path === KEY ? { content: text(RECORD), generation } : undefined,
+        call === 'get' && path === KEY ? { content: contentOf(RECORD), generation } : undefined,
     });
     await assert.rejects(
       register.write('a', OTHER, RECORD.token, { signal }),
@@ -225,7 +212,7 @@ test('strange replies are errors: other formats, long objects, no clock, refused
   await assert.rejects(html.read('a', { signal }), /<html>/);
   const { register: long } = reading(() => ({ content: 'x'.repeat(70_000), generation: '7' }));
   await assert.rejects(long.read('a', { signal }), /more than 65536 bytes/);
-  const { register: timeless } = reading(() => ({ content: text(RECORD), date: 'never' }));
+  const { register: timeless } = reading(() => ({ content: contentOf(RECORD), date: 'never' }));
   await assert.rejects(timeless.now({ signal }), /no header Date/);
   const { register } = open({
     answer(call, path) {

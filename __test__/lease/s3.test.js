@@ -7,17 +7,19 @@ const { describe, test } = require('node:test');
 
 require('../support/own-directory.js');
 const aws = require('../support/lease/fake-aws.js');
+const {
+  KEY,
+  OTHER,
+  RECORD,
+  contentOf,
+  registerObjectTests,
+  signal,
+} = require('../support/lease/objects.js');
 const { connect } = require('../../js/stores/connect.js');
 const { registerContract } = require('../../js/stores/contract.js');
 const { s3 } = require('../../js/stores/s3.js');
 const { CachedSnowFlake, SnowFlake, rejects } = require('../support/support.js');
 const { memory } = require('../../js/stores/memory.js');
-
-const { signal } = new AbortController();
-const RECORD = { token: '0123456789abcdef', text: 'a text' };
-const OTHER = { token: 'fedcba9876543210', text: 'another' };
-const KEY = 'snowdrift/default/a';
-const text = ({ token, text }) => `${token} ${text}`;
 
 /** A register, its client, and what is stored. `answer` may take a command before the service does. */
 function open({ answer = () => undefined, options, ...more } = {}) {
@@ -51,40 +53,22 @@ test('a write has the ETag of the object whose token it has compared as its cond
   await register.write('0/1', OTHER, RECORD.token, { signal });
   assert.deepEqual([...stored.keys()], ['app/ids/orders/probe', 'app/ids/orders/0/1']);
   const place = { Bucket: 'ids', Key: 'app/ids/orders/0/1' };
-  const etag = aws.etagOf(text(RECORD));
+  const etag = aws.etagOf(contentOf(RECORD));
   assert.deepEqual(
     writesOf(client).map(({ input }) => input),
     [
-      { ...place, Body: text(RECORD), IfNoneMatch: '*' },
-      { ...place, Body: text(OTHER), IfMatch: etag },
+      { ...place, Body: contentOf(RECORD), IfNoneMatch: '*' },
+      { ...place, Body: contentOf(OTHER), IfMatch: etag },
     ],
   );
 });
 
-test('a write whose predecessor is gone sends none', async () => {
-  const { client, stored, register } = open();
-  stored.set(KEY, text(OTHER));
-  for (const before of [undefined, RECORD.token]) {
-    const reply = await register.write('a', RECORD, before, { signal });
-    assert.deepEqual([reply.isWritten, reply.found], [false, OTHER]);
-  }
-  assert.deepEqual(writesOf(client), []);
-});
-
-test('a write that another one overtakes returns what that has written', async () => {
-  for (const before of [undefined, RECORD.token]) {
-    const { stored, register } = open({
-      answer(command, stored) {
-        if (isPut(command) && !isProbe(command)) stored.set(KEY, text(OTHER));
-      },
-    });
-    if (before !== undefined) stored.set(KEY, text(RECORD));
-    const reply = await register.write('a', { ...RECORD, token: 'a'.repeat(16) }, before, {
-      signal,
-    });
-    assert.deepEqual([reply.isWritten, reply.found], [false, OTHER]);
-    assert.equal(stored.get(KEY), text(OTHER));
-  }
+registerObjectTests((onWrite = () => {}) => {
+  const { client, stored, register } = open({
+    answer: (command) => (isPut(command) && !isProbe(command) ? onWrite() : undefined),
+  });
+  const set = (content) => void stored.set(KEY, content);
+  return { register, set, get: () => stored.get(KEY), writes: () => writesOf(client) };
 });
 
 test('a conflict with another write that then fails is tried again', async () => {
@@ -97,7 +81,7 @@ test('a conflict with another write that then fails is tried again', async () =>
   });
   const reply = await register.write('a', RECORD, undefined, { signal });
   assert.equal(reply.isWritten, true);
-  assert.equal(stored.get(KEY), text(RECORD));
+  assert.equal(stored.get(KEY), contentOf(RECORD));
 });
 
 test('a store that ignores a condition is refused at the first lease, and so is one without them', async () => {
@@ -141,7 +125,7 @@ test('an object without an ETag, or with one that matches all, is never replaced
     const { client, register } = open({
       answer: (command) =>
         command instanceof aws.GetObjectCommand
-          ? { Body: aws.bodyOf(text(RECORD)), ETag }
+          ? { Body: aws.bodyOf(contentOf(RECORD)), ETag }
           : undefined,
     });
     await assert.rejects(
@@ -160,7 +144,7 @@ test('a store that never accepts its own ETag ends the call with an error', asyn
     },
   });
   await assert.rejects(register.write('a', RECORD, undefined, { signal }), /refused to replace/);
-  stored.set(KEY, text(RECORD));
+  stored.set(KEY, contentOf(RECORD));
   await assert.rejects(register.write('a', OTHER, RECORD.token, { signal }), /refused to replace/);
 });
 
