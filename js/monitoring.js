@@ -1,8 +1,7 @@
 'use strict';
 // The exports of `snowdrift/monitoring`: health and metrics of an instance.
 
-const { argumentError, describe } = require('./messages/errors.js');
-const { health, isFlake } = require('./monitoring/health.js');
+const { givenFlake, health } = require('./monitoring/health.js');
 const { samplesOf, textOf } = require('./monitoring/list.js');
 const { presentDefault } = require('./snowflake.js');
 
@@ -15,8 +14,7 @@ const { presentDefault } = require('./snowflake.js');
  */
 function flakeOf(flake, caller) {
   if (flake === undefined) return presentDefault();
-  if (isFlake(flake)) return /** @type {Flake} */ (flake);
-  throw argumentError(`${caller}() takes a SnowFlake or CachedSnowFlake; it is ${describe(flake)}`);
+  return /** @type {Flake} */ (givenFlake(flake, caller));
 }
 
 const metrics = (/** @type {unknown} */ flake) => samplesOf(flakeOf(flake, 'metrics'));

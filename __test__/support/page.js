@@ -418,5 +418,4 @@ module.exports = {
   runSql,
   runTests,
   within,
-  writeProgram,
 };

@@ -389,7 +389,6 @@ module.exports = {
   bucketIn,
   endOf,
   keysOf,
-  momentOf,
   namespaceIn,
   namespaceLines,
   namespaceOf,

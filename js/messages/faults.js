@@ -268,7 +268,7 @@ const TEXTS = {
   },
   ERR_SNOWFLAKE_STORE: {
     'store-layout': ({ store, layouts }) =>
-      `${store} is for IDs of another layout or epoch: ${layouts.map(textOf).join(', not ')}. First stop all processes with the other one, since both may issue equal IDs; then use another ${store.startsWith('file:') ? 'directory' : 'namespace'} for this one`,
+      `${store} is for IDs of another layout or epoch: ${layouts.map(textOf).join(', not ')}. First stop all processes with the other one, since both may issue equal IDs; then use another ${isDirectory(store) ? 'directory' : 'namespace'} for this one`,
     'store-ahead': ({ store, from }) =>
       isDirectory(store)
         ? `the namespace of ${store} starts after ${moment(from)}, further ahead of this machine's clock than any holder can be: set the clock right. If it is right now and was ahead before, or namespace.slot is damaged: snowdrift recover ${urlOf(store)}`

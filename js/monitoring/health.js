@@ -77,6 +77,16 @@ function isFlake(value) {
 }
 
 /**
+ * An instance that was given to a function.
+ * @param {unknown} flake
+ * @param {string} caller
+ */
+function givenFlake(flake, caller) {
+  if (isFlake(flake)) return flake;
+  throw argumentError(`${caller}() takes a SnowFlake or CachedSnowFlake; it is ${describe(flake)}`);
+}
+
+/**
  * @param {unknown} [flake]
  * @returns {Health}
  */
@@ -89,8 +99,7 @@ function health(flake) {
       return { status: 'down', reason: `there is no default instance: ${code}` };
     }
   }
-  if (isFlake(flake)) return healthOf(/** @type {Flake} */ (flake));
-  throw argumentError(`health() takes a SnowFlake or CachedSnowFlake; it is ${describe(flake)}`);
+  return healthOf(/** @type {Flake} */ (givenFlake(flake, 'health')));
 }
 
-module.exports = { health, healthOf, isFlake };
+module.exports = { givenFlake, health, healthOf, isFlake };
